@@ -1,0 +1,2 @@
+//! The `vtq` command.
+fn main() {}

@@ -1,0 +1,1 @@
+//! A message queue inside PostgreSQL.

@@ -1,0 +1,53 @@
+-- vtq._apply_options: writes a queue's row in the catalogue from its options.
+--   queue    queue name, checked
+--   options  what is set on the queue, nothing else
+--   writes   vtq._queue
+--   raises   22023
+CREATE OR REPLACE FUNCTION vtq._apply_options(queue text, options jsonb)
+RETURNS void
+LANGUAGE plpgsql
+SET search_path = pg_catalog
+AS $$
+#variable_conflict use_column
+DECLARE
+    whole jsonb := vtq._check_options(options);
+    forever CONSTANT interval := interval '36500 days';
+BEGIN
+    INSERT INTO vtq._queue (
+        queue, options, visibility_timeout, max_attempts, backoff, timeout, on_ack,
+        archive_retention, attempts_retention, dlq_retention, priorities, unlogged
+    )
+    VALUES (
+        _apply_options.queue,
+        _apply_options.options,
+        vtq._seconds('visibility_timeout', whole -> 'visibility_timeout', '0', forever),
+        (whole ->> 'max_attempts')::numeric::smallint,
+        whole -> 'backoff',
+        vtq._seconds('timeout', whole -> 'timeout', '0', forever),
+        whole ->> 'on_ack',
+        vtq._seconds('archive_retention', whole -> 'archive_retention', '0', forever),
+        vtq._seconds('attempts_retention', whole -> 'attempts_retention', '0', forever),
+        vtq._seconds('dlq_retention', whole -> 'dlq_retention', '0', forever),
+        ARRAY(
+            SELECT level::numeric::smallint
+            FROM jsonb_array_elements_text(whole -> 'priorities') WITH ORDINALITY AS p (level, place)
+            ORDER BY place
+        ),
+        (whole ->> 'unlogged')::boolean
+    )
+    ON CONFLICT (queue) DO UPDATE
+    SET options = excluded.options,
+        visibility_timeout = excluded.visibility_timeout,
+        max_attempts = excluded.max_attempts,
+        backoff = excluded.backoff,
+        timeout = excluded.timeout,
+        on_ack = excluded.on_ack,
+        archive_retention = excluded.archive_retention,
+        attempts_retention = excluded.attempts_retention,
+        dlq_retention = excluded.dlq_retention,
+        priorities = excluded.priorities,
+        unlogged = excluded.unlogged;
+END;
+$$;
+
+COMMENT ON FUNCTION vtq._apply_options(text, jsonb) IS 'Internal: writes a queue''s row in the catalogue from its options.';

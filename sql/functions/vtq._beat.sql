@@ -1,0 +1,37 @@
+-- vtq._beat: a worker's sign of life.
+--   worker_id .. queues   who it is and what it serves
+--   last_claim            how long ago its fetch loop last asked for messages; null: never
+--   in_flight             how many messages it holds
+--   returns  the visibility timeouts of its queues, so that a change reaches it; a queue that is gone is missing
+--   writes   vtq._worker. Rows that were silent for a day are removed
+CREATE OR REPLACE FUNCTION vtq._beat(
+    worker_id text,
+    host text,
+    pid integer,
+    version text,
+    queues text[],
+    last_claim interval,
+    in_flight integer
+)
+RETURNS TABLE (queue text, visibility_timeout interval)
+LANGUAGE plpgsql
+SET search_path = pg_catalog
+AS $$
+#variable_conflict use_column
+DECLARE
+    at timestamptz := clock_timestamp();
+BEGIN
+    INSERT INTO vtq._worker AS w (worker_id, host, pid, version, queues, last_claim_at, in_flight)
+    VALUES (
+        _beat.worker_id, _beat.host, _beat.pid, _beat.version, _beat.queues, at - last_claim, _beat.in_flight
+    )
+    ON CONFLICT (worker_id) DO UPDATE
+    SET heartbeat_at = at, last_claim_at = excluded.last_claim_at, in_flight = excluded.in_flight;
+    DELETE FROM vtq._worker AS w WHERE w.heartbeat_at < at - interval '1 day';
+    RETURN QUERY
+    SELECT q.queue, q.visibility_timeout FROM vtq._queue AS q WHERE q.queue = ANY (_beat.queues);
+END;
+$$;
+
+COMMENT ON FUNCTION vtq._beat(text, text, integer, text, text[], interval, integer)
+    IS 'Internal: a worker''s sign of life; answers the visibility timeouts of its queues.';

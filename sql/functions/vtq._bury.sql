@@ -1,0 +1,79 @@
+-- vtq._bury: moves messages to the dead letters, each with a block in its headers that says why.
+--   queue            queue name
+--   msg_ids, reasons paired by position; the caller holds the rows' locks and has recorded the last delivery
+--   source           worker · sweep · operator
+--   writes   vtq.<queue>, vtq.<queue>_dlq, in one statement
+--   index    primary keys
+--   raises   VT004 when vtq.<queue>_dlq is missing: the message stays where it is
+CREATE OR REPLACE FUNCTION vtq._bury(queue text, msg_ids bigint[], reasons text[], source text)
+RETURNS void
+LANGUAGE plpgsql
+SET search_path = pg_catalog
+SET enable_seqscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+SET jit = off
+AS $$
+DECLARE
+    limit_of_queue integer := (SELECT q.max_attempts FROM vtq._queue AS q WHERE q.queue = _bury.queue);
+BEGIN
+    IF to_regclass(format('vtq.%I', queue || '_dlq')) IS NULL THEN
+        RAISE EXCEPTION 'queue "%" has no table %, so its dead letters stay in the queue', queue,
+            format('vtq.%I', queue || '_dlq')
+            USING ERRCODE = 'VT004', HINT = format('Build it again: SELECT vtq.create_queue(%L);', queue);
+    END IF;
+    EXECUTE format($sql$
+        WITH removed AS (
+            DELETE FROM vtq.%1$I AS m
+            USING (SELECT d.msg_id, d.reason FROM unnest($1, $2) AS d (msg_id, reason) ORDER BY d.msg_id) AS doomed
+            WHERE m.msg_id = doomed.msg_id
+            RETURNING m.msg_id, m.enqueued_at, m.last_read_at, m.expires_at, m.read_ct, m.refunded_ct,
+                m.max_attempts, m.priority, m.unique_key, m.group_key, m.policy, m.headers, m.message, doomed.reason
+        )
+        INSERT INTO vtq.%2$I (
+            msg_id, dead_lettered_at, enqueued_at, last_read_at, expires_at, read_ct, refunded_ct,
+            max_attempts, priority, unique_key, group_key, policy, headers, message
+        )
+        SELECT r.msg_id, $3, r.enqueued_at, r.last_read_at, r.expires_at, r.read_ct, r.refunded_ct,
+            r.max_attempts, r.priority, r.unique_key, r.group_key, r.policy,
+            CASE
+                WHEN r.headers IS NULL THEN '{}'
+                WHEN jsonb_typeof(r.headers) = 'object' THEN r.headers
+                ELSE jsonb_build_object('vtq_original_headers', r.headers)
+            END || jsonb_build_object('vtq_dead_letter', jsonb_strip_nulls(jsonb_build_object(
+                'version', 1,
+                'reason', r.reason,
+                'source', $4::text,
+                'source_queue', $5::text,
+                'attempts', r.read_ct - r.refunded_ct,
+                'max_attempts', coalesce(r.max_attempts, $6),
+                'read_ct', r.read_ct,
+                'first_enqueued_at', vtq._iso(r.enqueued_at),
+                'dead_lettered_at', vtq._iso($3),
+                'redrives', CASE WHEN jsonb_typeof(r.headers) = 'object' THEN r.headers -> 'vtq_redrives' END,
+                'error_class', e.error_class,
+                'error_code', e.error_code,
+                'error_message', vtq._cut(e.error_message, 1000),
+                'backtrace', vtq._backtrace(e.error_detail),
+                'error_attempt', e.attempt,
+                'error_recorded_at', vtq._iso(e.ended_at),
+                'worker', e.worker
+            )))
+            , r.message
+        FROM removed AS r
+        LEFT JOIN LATERAL (
+            -- The last delivery that left an error, which need not be the last delivery.
+            SELECT a.attempt, a.ended_at, a.error_class, a.error_code, a.error_message, a.error_detail, a.worker
+            FROM vtq.%3$I AS a
+            WHERE a.msg_id = r.msg_id
+                AND (a.error_class IS NOT NULL OR a.error_code IS NOT NULL OR a.error_message IS NOT NULL)
+            ORDER BY a.read_ct DESC
+            LIMIT 1
+        ) AS e ON true
+    $sql$, queue, queue || '_dlq', queue || '_attempts')
+    USING msg_ids, reasons, clock_timestamp(), source, queue, limit_of_queue;
+END;
+$$;
+
+COMMENT ON FUNCTION vtq._bury(text, bigint[], text[], text)
+    IS 'Internal: moves messages to the dead letters, each with a block that says why.';

@@ -1,0 +1,23 @@
+-- vtq._requeue: ends a lease and gives the message its next due time.
+--   queue, msg_id    the message, locked by the caller
+--   due              when it is due again
+--   is_refunded      whether this delivery does not count as an attempt
+--   writes   vtq.<queue>; wakes sleeping workers
+--   index    primary key
+CREATE OR REPLACE FUNCTION vtq._requeue(queue text, msg_id bigint, due timestamptz, is_refunded boolean)
+RETURNS void
+LANGUAGE plpgsql
+SET search_path = pg_catalog
+SET enable_seqscan = off
+AS $$
+BEGIN
+    EXECUTE format(
+        'UPDATE vtq.%I AS m SET ready_at = $2, vt = $2, refunded_ct = m.refunded_ct + $3 WHERE m.msg_id = $1', queue
+    ) USING msg_id, due, is_refunded::integer;
+    -- A sleeper has worked out when to wake; an earlier due time must reach it.
+    PERFORM vtq._notify(queue);
+END;
+$$;
+
+COMMENT ON FUNCTION vtq._requeue(text, bigint, timestamptz, boolean)
+    IS 'Internal: ends a lease and gives the message its next due time.';

@@ -1,0 +1,55 @@
+-- vtq._return: moves dead letters back into their queue: same id, whole new budget.
+--   queue    queue name
+--   msg_ids  the dead letters
+--   delay    due this long from now; null: now
+--   returns  how many were moved
+--   writes   vtq.<queue>_dlq, vtq.<queue>, in one statement; the insert wakes sleeping workers
+--   index    primary keys
+-- refunded_ct = read_ct gives the budget back while read_ct, the fence, keeps rising. The block is stripped, the
+-- trip counted in the header vtq_redrives. An expires_at that is past is dropped: whoever redrives wants a run.
+CREATE OR REPLACE FUNCTION vtq._return(queue text, msg_ids bigint[], delay interval)
+RETURNS bigint
+LANGUAGE plpgsql
+SET search_path = pg_catalog
+SET enable_seqscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+SET jit = off
+AS $$
+DECLARE
+    due timestamptz := clock_timestamp()
+        + coalesce(vtq._check_length('delay', delay, interval '0', interval '36500 days'), '0');
+    levels smallint[] := (SELECT q.priorities FROM vtq._queue AS q WHERE q.queue = _return.queue);
+    moved_ct bigint;
+BEGIN
+    EXECUTE format($sql$
+        WITH taken AS (
+            DELETE FROM vtq.%2$I AS d
+            USING (SELECT t.msg_id FROM unnest($1) AS t (msg_id) ORDER BY t.msg_id) AS wanted
+            WHERE d.msg_id = wanted.msg_id
+            RETURNING d.msg_id, d.enqueued_at, d.last_read_at, d.expires_at, d.read_ct, d.max_attempts, d.priority,
+                d.unique_key, d.group_key, d.policy, d.headers, d.message
+        )
+        INSERT INTO vtq.%1$I (
+            msg_id, ready_at, vt, enqueued_at, last_read_at, expires_at, read_ct, refunded_ct, max_attempts,
+            priority, unique_key, group_key, policy, headers, message
+        )
+        OVERRIDING SYSTEM VALUE
+        SELECT t.msg_id, $2, $2, t.enqueued_at, t.last_read_at, CASE WHEN t.expires_at > $2 THEN t.expires_at END,
+            t.read_ct, t.read_ct, t.max_attempts,
+            -- The queue may have lost this level since the message died.
+            CASE WHEN t.priority = ANY ($3) THEN t.priority ELSE $3[array_upper($3, 1)] END,
+            t.unique_key, t.group_key, t.policy,
+            (t.headers - 'vtq_dead_letter') || jsonb_build_object(
+                'vtq_redrives', coalesce((t.headers ->> 'vtq_redrives')::integer, 0) + 1
+            ),
+            t.message
+        FROM taken AS t
+    $sql$, queue, queue || '_dlq')
+    USING msg_ids, due, levels;
+    GET DIAGNOSTICS moved_ct = ROW_COUNT;
+    RETURN moved_ct;
+END;
+$$;
+
+COMMENT ON FUNCTION vtq._return(text, bigint[], interval) IS 'Internal: moves dead letters back into their queue.';

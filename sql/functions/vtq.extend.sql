@@ -1,0 +1,50 @@
+-- vtq.extend: lengthens live leases (the heartbeat).
+--   queue               queue name
+--   msg_ids, read_cts   the leases, paired by position
+--   visibility_timeout  counted from now, 1 ms to 12 hours; default the queue's
+--   returns  the msg_ids still held, in order of msg_id; one that is missing was overtaken, settled or cancelled
+--   writes   vtq.<queue>.vt (HOT, touches no index)
+--   index    primary key
+--   raises   VT001, 22023
+CREATE OR REPLACE FUNCTION vtq.extend(
+    queue text,
+    msg_ids bigint[],
+    read_cts integer[],
+    visibility_timeout interval DEFAULT NULL
+)
+RETURNS SETOF bigint
+LANGUAGE plpgsql
+SET search_path = pg_catalog
+SET enable_seqscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+SET jit = off
+AS $$
+DECLARE
+    started timestamptz := clock_timestamp();
+    length interval;
+BEGIN
+    SELECT q.visibility_timeout INTO length FROM vtq._queue AS q WHERE q.queue = extend.queue;
+    IF NOT FOUND THEN
+        PERFORM vtq._no_queue(queue);
+    END IF;
+    PERFORM vtq._check_leases(msg_ids, read_cts);
+    length := coalesce(
+        vtq._check_length('visibility_timeout', visibility_timeout, interval '1 ms', interval '12 hours'), length
+    );
+    RETURN QUERY EXECUTE format($sql$
+        WITH held AS (
+            UPDATE vtq.%1$I AS m
+            SET vt = $3
+            FROM (SELECT l.msg_id, l.read_ct FROM unnest($1, $2) AS l (msg_id, read_ct) ORDER BY l.msg_id) AS lease
+            WHERE m.msg_id = lease.msg_id AND m.read_ct = lease.read_ct AND m.vt <> m.ready_at
+            RETURNING m.msg_id
+        )
+        SELECT h.msg_id FROM held AS h ORDER BY h.msg_id
+    $sql$, queue)
+    USING msg_ids, read_cts, started + length;
+END;
+$$;
+
+COMMENT ON FUNCTION vtq.extend(text, bigint[], integer[], interval)
+    IS 'Lengthens live leases from now on and returns the msg_ids still held.';

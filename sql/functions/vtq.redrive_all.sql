@@ -1,0 +1,51 @@
+-- vtq.redrive_all: moves dead letters back into their queue, the oldest first, up to a number.
+--   queue    queue name
+--   qty      how many at the most in this call, 1 to 10000. Call again until it answers 0: batches keep the
+--            transactions short, and whoever stops half-way can go on later
+--   filter   {"reason", "error_class", "error_code", "dead_before", "dead_after"}, any of them; dead_before and
+--            dead_after are instants. Give dead_before = the start of a loop, so that it ends although what it
+--            redrives may die again
+--   returns  how many were moved
+--   writes   vtq.<queue>_dlq, vtq.<queue>
+--   index    _<queue>_dlq_age
+--   raises   VT001, 22023, VT004
+CREATE OR REPLACE FUNCTION vtq.redrive_all(queue text, qty integer DEFAULT 1000, filter jsonb DEFAULT '{}')
+RETURNS bigint
+LANGUAGE plpgsql
+SET search_path = pg_catalog
+SET enable_seqscan = off
+SET enable_bitmapscan = off
+SET jit = off
+AS $$
+DECLARE
+    dead_before timestamptz := vtq._filter_instant(filter, 'dead_before', 'infinity');
+    dead_after timestamptz := vtq._filter_instant(filter, 'dead_after', '-infinity');
+    block jsonb := filter - '{dead_before,dead_after}'::text[];
+    unknown text;
+    ids bigint[];
+BEGIN
+    PERFORM vtq._check_dlq(queue);
+    PERFORM vtq._check_qty(qty);
+    SELECT k INTO unknown FROM jsonb_object_keys(block) AS k
+    WHERE k NOT IN ('reason', 'error_class', 'error_code') LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION 'filter key "%" is not known: there are reason, error_class, error_code, dead_before, dead_after',
+            unknown USING ERRCODE = '22023';
+    END IF;
+    EXECUTE format($sql$
+        WITH picked AS MATERIALIZED (
+            SELECT d.msg_id
+            FROM vtq.%1$I AS d
+            WHERE d.dead_lettered_at < $1 AND d.dead_lettered_at > $2 AND d.headers -> 'vtq_dead_letter' @> $3
+            ORDER BY d.dead_lettered_at, d.msg_id
+            LIMIT $4
+            FOR UPDATE SKIP LOCKED
+        )
+        SELECT array_agg(p.msg_id) FROM picked AS p
+    $sql$, queue || '_dlq') INTO ids USING dead_before, dead_after, block, qty;
+    RETURN vtq._return(queue, ids, NULL);
+END;
+$$;
+
+COMMENT ON FUNCTION vtq.redrive_all(text, integer, jsonb)
+    IS 'Moves up to qty dead letters back into their queue, the oldest first; call it until it answers 0.';

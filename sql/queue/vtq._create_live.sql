@@ -1,0 +1,72 @@
+-- vtq._create_live: builds the table of a queue's live messages.
+--   queue      queue name, checked
+--   is_unlogged  whether the table writes no WAL
+--   writes   the table vtq.<queue>, its index and its trigger
+-- Names that are not of the four tables start with "_", so that no queue's name can collide with them.
+-- fillfactor 50 keeps room on each page, so that a claim rewrites its row there and touches no index (HOT):
+-- no index may ever hold vt, read_ct, refunded_ct or last_read_at.
+CREATE OR REPLACE FUNCTION vtq._create_live(queue text, is_unlogged boolean)
+RETURNS void
+LANGUAGE plpgsql
+SET search_path = pg_catalog
+AS $$
+BEGIN
+    EXECUTE format($sql$
+        CREATE %2$s TABLE vtq.%1$I (
+            msg_id bigint GENERATED ALWAYS AS IDENTITY (SEQUENCE NAME vtq.%6$I),
+            ready_at timestamptz NOT NULL DEFAULT statement_timestamp(),
+            vt timestamptz NOT NULL DEFAULT statement_timestamp(),
+            enqueued_at timestamptz NOT NULL DEFAULT statement_timestamp(),
+            last_read_at timestamptz,
+            expires_at timestamptz,
+            read_ct integer NOT NULL DEFAULT 0,
+            refunded_ct integer NOT NULL DEFAULT 0,
+            max_attempts smallint,
+            priority smallint NOT NULL DEFAULT 0,
+            unique_key text,
+            group_key text,
+            policy jsonb,
+            headers jsonb,
+            message jsonb NOT NULL,
+            CONSTRAINT %3$I PRIMARY KEY (msg_id),
+            CONSTRAINT refund_within_deliveries CHECK (refunded_ct BETWEEN 0 AND read_ct),
+            CONSTRAINT max_attempts_positive CHECK (max_attempts > 0)
+        )
+        WITH (
+            fillfactor = 50,
+            autovacuum_vacuum_scale_factor = 0,
+            autovacuum_vacuum_threshold = 5000,
+            autovacuum_vacuum_insert_threshold = 100000,
+            autovacuum_vacuum_cost_delay = 0,
+            autovacuum_analyze_scale_factor = 0,
+            autovacuum_analyze_threshold = 50000,
+            toast.autovacuum_vacuum_scale_factor = 0,
+            toast.autovacuum_vacuum_threshold = 5000,
+            toast.autovacuum_vacuum_cost_delay = 0
+        );
+        CREATE INDEX %4$I ON vtq.%1$I (priority, ready_at, msg_id);
+        CREATE TRIGGER wake AFTER INSERT ON vtq.%1$I FOR EACH STATEMENT EXECUTE FUNCTION vtq._wake();
+        COMMENT ON TABLE vtq.%1$I IS %5$L;
+        COMMENT ON COLUMN vtq.%1$I.ready_at IS 'Due from this instant on: the message''s place in the line. A read does not change it.';
+        COMMENT ON COLUMN vtq.%1$I.vt IS 'Visible from this instant on: ready_at, or the end of the lease. Equal to ready_at when nobody holds a lease.';
+        COMMENT ON COLUMN vtq.%1$I.read_ct IS 'Deliveries so far. Never lowered: with msg_id it is the lease.';
+        COMMENT ON COLUMN vtq.%1$I.refunded_ct IS 'Deliveries that do not count as attempts: attempt = read_ct - refunded_ct.';
+        COMMENT ON COLUMN vtq.%1$I.max_attempts IS 'Runs allowed, the first included; null: the queue''s setting.';
+        COMMENT ON COLUMN vtq.%1$I.expires_at IS 'Not started after this instant.';
+        COMMENT ON COLUMN vtq.%1$I.policy IS 'This message''s own backoff and timeout; null for most.';
+        COMMENT ON INDEX vtq.%4$I IS 'The line: readers walk it from the front.'
+    $sql$,
+        queue,
+        CASE WHEN is_unlogged THEN 'UNLOGGED' ELSE '' END,
+        '_' || queue || '_pkey',
+        '_' || queue || '_line',
+        'Live messages of the queue: ready, in flight, delayed, retrying.' || CASE
+            WHEN is_unlogged THEN ' UNLOGGED: a crash of the server empties this table, and a standby does not have it.'
+            ELSE ''
+        END,
+        '_' || queue || '_seq'
+    );
+END;
+$$;
+
+COMMENT ON FUNCTION vtq._create_live(text, boolean) IS 'Internal: builds the table of a queue''s live messages.';

@@ -1,0 +1,33 @@
+-- vtq._state: the state of a live message, derived and never stored. The one place that says what a state is.
+--   ready_at .. expires_at   the columns of the message
+--   max_attempts             the message's own limit, or its queue's
+--   at                       the instant to judge at
+--   returns  ready · in_flight · delayed · retrying · exhausted · expired
+-- A plain SQL expression without SET, so that the planner folds it into the statement that uses it.
+CREATE OR REPLACE FUNCTION vtq._state(
+    ready_at timestamptz,
+    vt timestamptz,
+    read_ct integer,
+    refunded_ct integer,
+    max_attempts integer,
+    expires_at timestamptz,
+    at timestamptz
+)
+RETURNS text
+LANGUAGE sql
+IMMUTABLE
+PARALLEL SAFE
+AS $$
+    SELECT CASE
+        WHEN ready_at > at AND read_ct = refunded_ct THEN 'delayed'
+        WHEN ready_at > at THEN 'retrying'
+        WHEN vt > at THEN 'in_flight'
+        -- The fence cannot rise past the largest integer: such a message has no delivery left.
+        WHEN read_ct - refunded_ct >= max_attempts OR read_ct = 2147483647 THEN 'exhausted'
+        WHEN expires_at <= at THEN 'expired'
+        ELSE 'ready'
+    END
+$$;
+
+COMMENT ON FUNCTION vtq._state(timestamptz, timestamptz, integer, integer, integer, timestamptz, timestamptz)
+    IS 'The state of a live message: ready, in_flight, delayed, retrying, exhausted or expired.';
