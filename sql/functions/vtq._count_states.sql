@@ -4,7 +4,7 @@
 --   is_exact     count every row, however many
 --   returns  counts {"ready", "in_flight", ...}, absent where 0 · is_estimated
 --   index    _<queue>_line
--- Up to 5000 rows due and 5000 not yet due are counted one by one. Past that, 300 pages are sampled at random
+-- Up to 5000 rows due and 5000 not yet due are counted one by one. For the side that has more, 300 pages are sampled at random
 -- and scaled up: the cost stays the same at five million rows.
 CREATE OR REPLACE FUNCTION vtq._count_states(
     queue text,
@@ -29,9 +29,11 @@ DECLARE
     state_of CONSTANT text := 'vtq._state(m.ready_at, m.vt, m.read_ct, m.refunded_ct,'
         ' coalesce(m.max_attempts, $3), m.expires_at, $2)';
     at timestamptz := clock_timestamp();
-    reached_end boolean;
+    due_is_whole boolean := false;
+    later_is_whole boolean := false;
+    sampled jsonb;
 BEGIN
-    is_estimated := false;
+    counts := '{}';
     IF NOT is_exact THEN
         EXECUTE format($sql$
             WITH near AS MATERIALIZED (
@@ -53,16 +55,16 @@ BEGIN
                 SELECT n.state, count(*) AS ct, n.state IN ('delayed', 'retrying') AS is_later FROM near AS n GROUP BY n.state
             )
             SELECT coalesce(jsonb_object_agg(g.state, g.ct), '{}'),
+                coalesce(sum(g.ct) FILTER (WHERE NOT g.is_later), 0) < $4,
                 coalesce(sum(g.ct) FILTER (WHERE g.is_later), 0) < $4
-                    AND coalesce(sum(g.ct) FILTER (WHERE NOT g.is_later), 0) < $4
             FROM grouped AS g
         $sql$, queue, state_of)
-        INTO counts, reached_end
+        INTO counts, due_is_whole, later_is_whole
         USING setting.priorities, at, setting.max_attempts::integer, counted_to;
-        IF reached_end THEN
-            RETURN;
-        END IF;
-        is_estimated := pages > pages_sampled;
+    END IF;
+    is_estimated := NOT is_exact AND NOT (due_is_whole AND later_is_whole) AND pages > pages_sampled;
+    IF due_is_whole AND later_is_whole THEN
+        RETURN;
     END IF;
     EXECUTE format($sql$
         SELECT coalesce(jsonb_object_agg(g.state, g.ct), '{}')
@@ -72,10 +74,19 @@ BEGIN
             GROUP BY s.state
         ) AS g
     $sql$, queue, state_of, CASE WHEN is_estimated THEN 'TABLESAMPLE SYSTEM ($5)' ELSE '' END)
-    INTO counts
+    INTO sampled
     USING setting.priorities, at, setting.max_attempts::integer,
         CASE WHEN is_estimated THEN pages / pages_sampled ELSE 1 END,
         least(100, 100 * pages_sampled / greatest(pages, 1));
+    -- A side that was counted whole is exact; the sample speaks for the other.
+    SELECT coalesce(jsonb_object_agg(c.state, c.ct), '{}') INTO counts
+    FROM (
+        SELECT s.key AS state, s.value AS ct FROM jsonb_each(sampled) AS s
+        WHERE NOT CASE WHEN s.key IN ('delayed', 'retrying') THEN later_is_whole ELSE due_is_whole END
+        UNION ALL
+        SELECT n.key, n.value FROM jsonb_each(counts) AS n
+        WHERE CASE WHEN n.key IN ('delayed', 'retrying') THEN later_is_whole ELSE due_is_whole END
+    ) AS c;
 END;
 $$;
 

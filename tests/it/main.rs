@@ -1,1 +1,4 @@
-//! Integration tests.
+//! Integration tests: a module a subject, all against a real PostgreSQL.
+#![allow(clippy::unwrap_used)]
+
+mod dev;

@@ -90,9 +90,9 @@ fn probe(folder: &Path, account: &Account) -> Result<u32, Rejection> {
         Ok(output) => output,
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
             let user = account.name();
-            return Err(unusable(match account.barred_from(folder) {
+            return Err(unusable(match account.barred_from(&postgres) {
                 Some(barred) => format!("user `{user}` cannot enter {}", barred.display()),
-                None => format!("user `{user}` may not run it"),
+                None => format!("cannot run it as user `{user}`: {error}"),
             }));
         }
         Err(error) => return Err(unusable(error.to_string())),

@@ -92,6 +92,11 @@ impl Error {
         self.0.index
     }
 
+    /// Tells whether the server's access rules, rather than a wrong password, kept the user out.
+    pub(crate) fn is_barred(&self) -> bool {
+        self.code() == Some("28000")
+    }
+
     /// Makes an error of any kind; `message` is a sentence in lower case with no full stop.
     pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self(Box::new(Inner {
@@ -142,7 +147,9 @@ impl Error {
         let kind = kind_of(code, answer.message());
         let message = match kind {
             _ if is_worded_by_us(code) => answer.message().to_owned(),
-            ErrorKind::NotMigrated => "the database has no vtq schema, or an older one: run `vtq migrate`".into(),
+            ErrorKind::NotMigrated => {
+                "the database has no vtq schema, or an older one: run `vtq migrate`".into()
+            }
             _ => format!("cannot {what}"),
         };
         let mut made = Self::new(kind, message);
@@ -158,7 +165,7 @@ impl Error {
     /// A failure on this side of the wire: a broken connection, or a value that could not be converted.
     fn driver(what: &str, error: &tokio_postgres::Error) -> Self {
         let kind = match error.to_string().as_str() {
-            "error performing TLS handshake" => ErrorKind::Tls,
+            "error performing TLS handshake" if !is_broken_pipe(error) => ErrorKind::Tls,
             "authentication error" => ErrorKind::PermissionDenied,
             "invalid configuration" | "invalid connection string" => ErrorKind::InvalidConfig,
             text if is_conversion(text) => ErrorKind::InvalidPayload,
@@ -258,6 +265,15 @@ impl StdError for Cause {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         self.next.as_deref().map(|next| next as _)
     }
+}
+
+/// Tells whether the other side hung up, as a server does that is going down.
+fn is_broken_pipe(error: &tokio_postgres::Error) -> bool {
+    use std::io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, TimedOut, UnexpectedEof};
+    let source = error.source().and_then(|source| source.downcast_ref::<std::io::Error>());
+    source.is_some_and(|e| {
+        matches!(e.kind(), BrokenPipe | ConnectionAborted | ConnectionReset | TimedOut | UnexpectedEof)
+    })
 }
 
 /// The driver's texts for a value that did not convert; what lies below them quotes the value.

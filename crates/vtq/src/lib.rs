@@ -1,1 +1,37 @@
-//! A message queue inside PostgreSQL.
+//! A message queue inside PostgreSQL, built on visibility timeouts.
+
+mod admin;
+mod backoff;
+mod call;
+mod connect;
+mod dead_letter;
+mod error;
+mod failure;
+mod inspect;
+mod message;
+mod migrate;
+mod name;
+pub mod on;
+mod payload;
+mod queue;
+mod read;
+mod send;
+mod settle;
+mod sql;
+mod wire;
+
+pub use admin::{Created, OnAck, QueueOptions};
+pub use backoff::{Backoff, Jitter};
+pub use connect::{ConnectOptions, Connection, Dedicated, Vtq};
+pub use dead_letter::{Purge, Reason, RedriveFilter, Swept};
+pub use error::{Error, ErrorKind, Result};
+pub use failure::Failure;
+pub use inspect::{Attempt, DeadLetter, DeadLetterDetail, Metrics};
+pub use message::{Lease, Message, MessageId};
+pub use migrate::{MigrateReport, SchemaState};
+pub use name::QueueName;
+pub use payload::MAX_MESSAGE_BYTES;
+pub use queue::{Exact, Queue};
+pub use read::ReadOptions;
+pub use send::{Outgoing, SendOptions};
+pub use settle::{Fate, Settled};

@@ -1,5 +1,6 @@
 //! Connections: options in libpq's words, TLS, the pool, and connections outside of it.
 
+mod connection;
 mod dial;
 mod env;
 mod params;
@@ -12,10 +13,10 @@ mod url;
 use std::fmt;
 use std::time::Duration;
 
-pub use self::dial::{Connection, Dedicated};
+pub use self::connection::{Connection, Dedicated};
+use self::params::Params;
 pub(crate) use self::pool::PooledClient;
 pub use self::pool::Vtq;
-use self::params::Params;
 use self::settings::{Keepalives, Settings};
 use crate::error::{Error, Result};
 

@@ -119,7 +119,10 @@ mod tests {
     fn unknown_parameter_is_named_with_the_list() {
         let text = Params::default().set("sslmod", "require").unwrap_err().to_string();
 
-        assert!(text.starts_with("unknown connection parameter `sslmod`; known are application_name,"), "{text}");
+        assert!(
+            text.starts_with("unknown connection parameter `sslmod`; known are application_name,"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -25,7 +25,8 @@ pub(crate) fn lookup(file: &Path, target: &Target, dbname: &str, user: &str) -> 
         );
         return None;
     }
-    let text = fs::read_to_string(file).ok()?;
+    let bytes = fs::read(file).ok()?;
+    let text = String::from_utf8_lossy(&bytes);
     let (host, port) = (host_of(target), target.port.to_string());
     let wanted = [host.as_str(), &port, dbname, user];
     text.lines().find_map(|line| password_in(line, &wanted))
@@ -34,10 +35,12 @@ pub(crate) fn lookup(file: &Path, target: &Target, dbname: &str, user: &str) -> 
 /// The name by which a target is listed. A Unix socket in one of the usual places is `localhost` there.
 fn host_of(target: &Target) -> String {
     match &target.place {
-        Place::Unix(Some(folder)) => match super::dial::USUAL_SOCKET_FOLDERS.contains(&folder.to_str().unwrap_or("")) {
-            true => "localhost".into(),
-            false => folder.display().to_string(),
-        },
+        Place::Unix(Some(folder)) => {
+            match super::dial::USUAL_SOCKET_FOLDERS.contains(&folder.to_str().unwrap_or("")) {
+                true => "localhost".into(),
+                false => folder.display().to_string(),
+            }
+        }
         Place::Tcp { host: Some(host), .. } => host.clone(),
         Place::Tcp { addr: Some(addr), .. } => addr.to_string(),
         Place::Unix(None) | Place::Tcp { .. } => "localhost".into(),
@@ -106,7 +109,9 @@ mod tests {
         for line in ["db:5432:shop:ann:pw", "*:*:*:*:pw", "db:*:shop:*:pw", "*:5432:*:ann:pw\r"] {
             assert_eq!(found(line, wanted).as_deref(), Some("pw"), "{line}");
         }
-        for line in ["", "#*:*:*:*:pw", "db2:5432:shop:ann:pw", "*:*:*", "*:*:*:*:", r"\*:*:*:*:pw", "*:*:*:*"] {
+        for line in
+            ["", "#*:*:*:*:pw", "db2:5432:shop:ann:pw", "*:*:*", "*:*:*:*:", r"\*:*:*:*:pw", "*:*:*:*"]
+        {
             assert_eq!(found(line, wanted), None, "{line}");
         }
     }

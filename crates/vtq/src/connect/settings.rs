@@ -131,11 +131,7 @@ impl fmt::Debug for Secret {
 }
 
 /// Reads a parameter that is one of a few words.
-pub(crate) fn choice<T: Copy>(
-    params: &Params,
-    name: &'static str,
-    words: &[(&str, T)],
-) -> Result<Option<T>> {
+pub(crate) fn choice<T: Copy>(params: &Params, name: &'static str, words: &[(&str, T)]) -> Result<Option<T>> {
     let Some(given) = params.get(name) else { return Ok(None) };
     if let Some((_, value)) = words.iter().find(|(word, _)| *word == given) {
         return Ok(Some(*value));

@@ -220,7 +220,13 @@ mod tests {
     fn keyword_string() {
         assert_params(
             r"host = /run/pg  port=6 user='ann b' password='it\'s \\ it' dbname=a\ b",
-            &[("host", "/run/pg"), ("port", "6"), ("user", "ann b"), ("password", r"it's \ it"), ("dbname", "a b")],
+            &[
+                ("host", "/run/pg"),
+                ("port", "6"),
+                ("user", "ann b"),
+                ("password", r"it's \ it"),
+                ("dbname", "a b"),
+            ],
         );
         assert_params("options='' host=x", &[("host", "x")]);
         assert!(parse("").unwrap().get("host").is_none());

@@ -48,7 +48,11 @@ pub(super) fn identity(cert: &Path, key: &Path) -> Result<Identity> {
     if !key.exists() {
         return Err(Error::new(
             ErrorKind::Tls,
-            format!("`{}` has a client certificate, but its key `{}` is missing", cert.display(), key.display()),
+            format!(
+                "`{}` has a client certificate, but its key `{}` is missing",
+                cert.display(),
+                key.display()
+            ),
         ));
     }
     refuse_if_open_to_others(key)?;
@@ -60,7 +64,9 @@ fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>> {
     match read {
         Ok(certs) if !certs.is_empty() => Ok(certs),
         Ok(_) => Err(Error::new(ErrorKind::Tls, format!("`{}` holds no PEM certificate", file.display()))),
-        Err(e) => Err(Error::new(ErrorKind::Tls, format!("`{}` is not a PEM file", file.display())).with_source(e)),
+        Err(e) => {
+            Err(Error::new(ErrorKind::Tls, format!("`{}` is not a PEM file", file.display())).with_source(e))
+        }
     }
 }
 

@@ -9,7 +9,6 @@ mod verify;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use rustls::crypto::CryptoProvider;
 use rustls::{ClientConfig, SupportedProtocolVersion};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
@@ -116,7 +115,8 @@ impl TlsSettings {
                 mode.name()
             )));
         }
-        let certs = [("disable", SendsCert::Never), ("allow", SendsCert::IfThere), ("require", SendsCert::Always)];
+        let certs =
+            [("disable", SendsCert::Never), ("allow", SendsCert::IfThere), ("require", SendsCert::Always)];
         Ok(Self {
             mode,
             is_direct: is_direct.unwrap_or(false),
@@ -142,8 +142,8 @@ impl TlsSettings {
         // Given explicitly: a library must not install a provider for the whole process.
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let roots = self.load_roots()?;
-        let verifier = Verifier::new(roots, self.mode == Mode::VerifyFull, provider.clone())?;
-        let builder = ClientConfig::builder_with_provider(provider.clone())
+        let verifier = Verifier::new(roots, self.mode == Mode::VerifyFull, &provider)?;
+        let builder = ClientConfig::builder_with_provider(provider)
             .with_protocol_versions(&self.protocol_versions()?)
             .map_err(|e| Error::new(ErrorKind::Tls, "cannot set up TLS").with_source(e))?
             .dangerous()
@@ -183,6 +183,14 @@ impl TlsSettings {
         }
     }
 
+    fn roots_name(&self) -> String {
+        match &self.roots {
+            RootsFrom::System => "the system's store".into(),
+            RootsFrom::File(file) => format!("`{}`", file.display()),
+            RootsFrom::Home => "`~/.postgresql/root.crt`".into(),
+        }
+    }
+
     fn load_identity(&self) -> Result<Option<files::Identity>> {
         if self.sends_cert == SendsCert::Never {
             return Ok(None);
@@ -207,18 +215,17 @@ impl TlsSettings {
         let versions = [(Version::V1_2, &rustls::version::TLS12), (Version::V1_3, &rustls::version::TLS13)];
         let allowed: Vec<_> = versions
             .into_iter()
-            .filter(|(version, _)| min.is_none_or(|min| *version >= min) && max.is_none_or(|max| *version <= max))
+            .filter(|(version, _)| {
+                min.is_none_or(|min| *version >= min) && max.is_none_or(|max| *version <= max)
+            })
             .map(|(_, supported)| supported)
             .collect();
         match allowed.is_empty() {
-            true => Err(Error::config("ssl_min_protocol_version and ssl_max_protocol_version leave no version \
-                                       of TLS: 1.2 and 1.3 are supported")),
+            true => Err(Error::config(
+                "ssl_min_protocol_version and ssl_max_protocol_version leave no version \
+                                       of TLS: 1.2 and 1.3 are supported",
+            )),
             false => Ok(allowed),
         }
     }
-}
-
-/// Tells whether the parsed provider can check signatures with a key of this kind.
-fn algorithms(provider: &CryptoProvider) -> &'static [&'static dyn rustls::pki_types::SignatureVerificationAlgorithm] {
-    provider.signature_verification_algorithms.all
 }

@@ -1,0 +1,63 @@
+//! One statement on a connection, unnamed: a transaction pooler may give the next one another session.
+
+use tokio_postgres::types::{FromSql, ToSql, Type};
+use tokio_postgres::{GenericClient, Row};
+
+use crate::error::{Error, Result};
+
+/// A parameter with its type, as `query_typed` takes it.
+pub(crate) type Param<'a> = (&'a (dyn ToSql + Sync), Type);
+
+/// Runs a statement; `what` completes "cannot ..." should it fail.
+pub(crate) async fn rows<C: GenericClient>(
+    client: &C,
+    what: &str,
+    statement: &str,
+    params: &[Param<'_>],
+) -> Result<Vec<Row>> {
+    client.query_typed(statement, params).await.map_err(|error| Error::db(what, &error))
+}
+
+/// Runs a statement that answers one row.
+pub(crate) async fn row<C: GenericClient>(
+    client: &C,
+    what: &str,
+    statement: &str,
+    params: &[Param<'_>],
+) -> Result<Row> {
+    client.query_typed_one(statement, params).await.map_err(|error| Error::db(what, &error))
+}
+
+/// Runs a statement that answers one value.
+pub(crate) async fn value<C: GenericClient, T>(
+    client: &C,
+    what: &str,
+    statement: &str,
+    params: &[Param<'_>],
+) -> Result<T>
+where
+    T: for<'a> FromSql<'a>,
+{
+    column(&row(client, what, statement, params).await?, 0, what)
+}
+
+/// Runs a statement that answers one column.
+pub(crate) async fn values<C: GenericClient, T>(
+    client: &C,
+    what: &str,
+    statement: &str,
+    params: &[Param<'_>],
+) -> Result<Vec<T>>
+where
+    T: for<'a> FromSql<'a>,
+{
+    rows(client, what, statement, params).await?.iter().map(|row| column(row, 0, what)).collect()
+}
+
+/// Takes one column of a row.
+pub(crate) fn column<T>(row: &Row, index: usize, what: &str) -> Result<T>
+where
+    T: for<'a> FromSql<'a>,
+{
+    row.try_get(index).map_err(|error| Error::db(what, &error))
+}

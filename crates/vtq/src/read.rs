@@ -1,0 +1,90 @@
+//! Reading and peeking.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use tokio_postgres::GenericClient;
+use tokio_postgres::types::Type;
+
+use crate::call::{self, Param};
+use crate::error::{Error, Result};
+use crate::message::{Message, MessageId};
+use crate::name::QueueName;
+use crate::wire::Interval;
+
+/// How to read.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct ReadOptions {
+    qty: usize,
+    visibility_timeout: Option<Duration>,
+}
+
+impl Default for ReadOptions {
+    fn default() -> Self {
+        Self { qty: 1, visibility_timeout: None }
+    }
+}
+
+impl ReadOptions {
+    /// Starts with the defaults.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets how many messages to read at the most, 1 to 10000. Default: 1.
+    pub fn qty(mut self, qty: usize) -> Self {
+        self.qty = qty;
+        self
+    }
+
+    /// Sets how long the messages are hidden, 1 ms to 12 h. Default: the queue's, which is 30 s if not set.
+    pub fn visibility_timeout(mut self, visibility_timeout: Duration) -> Self {
+        self.visibility_timeout = Some(visibility_timeout);
+        self
+    }
+}
+
+/// A place in the line of one priority level.
+pub(crate) type Place = (DateTime<Utc>, MessageId);
+
+/// Reads as `statement` has it: durably, or as a worker's claim.
+pub(crate) async fn read<C: GenericClient>(
+    client: &C,
+    statement: &str,
+    queue: &QueueName,
+    options: &ReadOptions,
+    floors: Option<&[Option<Place>]>,
+) -> Result<Vec<Message>> {
+    let qty = qty(options.qty)?;
+    let visibility_timeout = options.visibility_timeout.map(Interval);
+    let ready_at: Option<Vec<Option<DateTime<Utc>>>> =
+        floors.map(|floors| floors.iter().map(|floor| floor.map(|place| place.0)).collect());
+    let msg_id: Option<Vec<Option<MessageId>>> =
+        floors.map(|floors| floors.iter().map(|floor| floor.map(|place| place.1)).collect());
+    let params: [Param<'_>; 5] = [
+        (&queue.as_str(), Type::TEXT),
+        (&visibility_timeout, Type::INTERVAL),
+        (&qty, Type::INT4),
+        (&ready_at, Type::TIMESTAMPTZ_ARRAY),
+        (&msg_id, Type::INT8_ARRAY),
+    ];
+    let rows = call::rows(client, &format!("read from queue `{queue}`"), statement, &params).await?;
+    rows.iter().map(Message::from_row).collect()
+}
+
+/// Shows what a read would hand out.
+pub(crate) async fn peek<C: GenericClient>(
+    client: &C,
+    queue: &QueueName,
+    quantity: usize,
+) -> Result<Vec<Message>> {
+    let params: [Param<'_>; 2] = [(&queue.as_str(), Type::TEXT), (&qty(quantity)?, Type::INT4)];
+    let rows = call::rows(client, &format!("peek into queue `{queue}`"), crate::sql::PEEK, &params).await?;
+    rows.iter().map(Message::from_row).collect()
+}
+
+fn qty(qty: usize) -> Result<i32> {
+    i32::try_from(qty)
+        .map_err(|_| Error::invalid(format!("qty {qty} is not allowed: it must be from 1 to 10000")))
+}

@@ -1,0 +1,163 @@
+//! Settling: ending a lease, or lengthening it. A file of SQL a verb.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use tokio_postgres::types::Type;
+use tokio_postgres::{GenericClient, Row};
+
+use crate::call::{self, Param};
+use crate::error::{Error, ErrorKind, Result};
+use crate::failure::Record;
+use crate::message::{Lease, MessageId};
+use crate::name::QueueName;
+use crate::payload;
+use crate::wire::{Interval, Json};
+
+/// Whether a lease was still held.
+#[must_use = "a lost lease means that somebody else may be running the message"]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Settled {
+    /// It was, and the call did what it says.
+    Done,
+    /// It was not: the message was delivered again, settled or cancelled. Nothing has changed.
+    LeaseLost,
+}
+
+/// What became of a message that failed or was deferred.
+#[must_use = "a lost lease means that somebody else may be running the message"]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// It is due again at this instant.
+    Again {
+        /// The instant, of the database's clock.
+        visible_at: DateTime<Utc>,
+    },
+    /// It is among the dead letters: no run is left.
+    Dead,
+    /// The lease was not held. Nothing has changed.
+    LeaseLost,
+}
+
+/// Leases, split into the two arrays that the verbs take.
+struct Pairs {
+    ids: Vec<MessageId>,
+    read_cts: Vec<i32>,
+}
+
+impl Pairs {
+    fn of(leases: &[Lease]) -> Self {
+        Self {
+            ids: leases.iter().map(|lease| lease.id).collect(),
+            read_cts: leases.iter().map(|lease| lease.read_ct).collect(),
+        }
+    }
+}
+
+/// Settles as done.
+pub(crate) async fn ack<C: GenericClient>(
+    client: &C,
+    queue: &QueueName,
+    leases: &[Lease],
+) -> Result<Vec<MessageId>> {
+    let pairs = Pairs::of(leases);
+    let params: [Param<'_>; 3] =
+        [(&queue.as_str(), Type::TEXT), (&pairs.ids, Type::INT8_ARRAY), (&pairs.read_cts, Type::INT4_ARRAY)];
+    call::values(client, &format!("ack in queue `{queue}`"), crate::sql::ACK, &params).await
+}
+
+/// Lengthens, by `statement`: durably, or as a worker's heartbeat.
+pub(crate) async fn extend<C: GenericClient>(
+    client: &C,
+    statement: &str,
+    queue: &QueueName,
+    leases: &[Lease],
+    visibility_timeout: Option<Duration>,
+) -> Result<Vec<MessageId>> {
+    let pairs = Pairs::of(leases);
+    let params: [Param<'_>; 4] = [
+        (&queue.as_str(), Type::TEXT),
+        (&pairs.ids, Type::INT8_ARRAY),
+        (&pairs.read_cts, Type::INT4_ARRAY),
+        (&visibility_timeout.map(Interval), Type::INTERVAL),
+    ];
+    call::values(client, &format!("extend leases in queue `{queue}`"), statement, &params).await
+}
+
+/// Settles as failed.
+pub(crate) async fn fail<C: GenericClient>(
+    client: &C,
+    queue: &QueueName,
+    lease: Lease,
+    error: &Record,
+    retry_after: Option<Duration>,
+) -> Result<Fate> {
+    let what = format!("record a failure in queue `{queue}`");
+    let error = payload::encode("error", error)?;
+    let params: [Param<'_>; 5] = [
+        (&queue.as_str(), Type::TEXT),
+        (&lease.id, Type::INT8),
+        (&lease.read_ct, Type::INT4),
+        (&Json(&error), Type::JSONB),
+        (&retry_after.map(Interval), Type::INTERVAL),
+    ];
+    fate(&call::row(client, &what, crate::sql::FAIL, &params).await?, &what)
+}
+
+/// Gives a delivery back for later.
+pub(crate) async fn defer<C: GenericClient>(
+    client: &C,
+    queue: &QueueName,
+    lease: Lease,
+    delay: Duration,
+    reason: Option<&str>,
+) -> Result<Fate> {
+    let what = format!("defer in queue `{queue}`");
+    let reason = reason.map(crate::failure::clean);
+    let params: [Param<'_>; 5] = [
+        (&queue.as_str(), Type::TEXT),
+        (&lease.id, Type::INT8),
+        (&lease.read_ct, Type::INT4),
+        (&Interval(delay), Type::INTERVAL),
+        (&reason, Type::TEXT),
+    ];
+    fate(&call::row(client, &what, crate::sql::DEFER, &params).await?, &what)
+}
+
+/// Gives deliveries back at once.
+pub(crate) async fn release<C: GenericClient>(
+    client: &C,
+    queue: &QueueName,
+    leases: &[Lease],
+    reason: Option<&str>,
+) -> Result<Vec<MessageId>> {
+    let pairs = Pairs::of(leases);
+    let reason = reason.map(crate::failure::clean);
+    let params: [Param<'_>; 4] = [
+        (&queue.as_str(), Type::TEXT),
+        (&pairs.ids, Type::INT8_ARRAY),
+        (&pairs.read_cts, Type::INT4_ARRAY),
+        (&reason, Type::TEXT),
+    ];
+    call::values(client, &format!("release in queue `{queue}`"), crate::sql::RELEASE, &params).await
+}
+
+fn fate(row: &Row, what: &str) -> Result<Fate> {
+    let outcome: String = call::column(row, 0, what)?;
+    Ok(match outcome.as_str() {
+        "retry" | "deferred" => Fate::Again { visible_at: call::column(row, 1, what)? },
+        "dead" => Fate::Dead,
+        "stale" => Fate::LeaseLost,
+        other => {
+            return Err(Error::new(
+                ErrorKind::Database,
+                format!("the database answered `{other}` to a failure"),
+            ));
+        }
+    })
+}
+
+/// Tells whether the one lease of a call is among the ids that it answered.
+pub(crate) fn settled(lease: Lease, ids: &[MessageId]) -> Settled {
+    if ids.contains(&lease.id) { Settled::Done } else { Settled::LeaseLost }
+}

@@ -1,0 +1,197 @@
+//! Every file of `sql/`, and every statement that the client sends. Nothing else knows SQL.
+
+/// A file of `sql/`: its path there without the ending, and its text.
+pub(crate) struct File {
+    pub(crate) name: &'static str,
+    pub(crate) text: &'static str,
+}
+
+/// A step of the schema's history: forward only, frozen once released.
+pub(crate) struct Migration {
+    pub(crate) version: i32,
+    pub(crate) name: &'static str,
+    pub(crate) files: &'static [File],
+}
+
+macro_rules! files {
+    ($($name:literal),* $(,)?) => {
+        &[$(File { name: $name, text: include_str!(concat!("../sql/", $name, ".sql")) }),*]
+    };
+}
+
+/// The migrations in their order. The first creates the catalogue, from the files that show it as it is.
+pub(crate) const MIGRATIONS: &[Migration] = &[Migration {
+    version: 1,
+    name: "create_catalogue",
+    files: files!(
+        "migrations/0001_create_catalogue",
+        "schema/vtq._queue",
+        "schema/vtq._sleeper",
+        "schema/vtq._worker",
+    ),
+}];
+
+/// What is installed anew whenever it changed: functions, and nothing that holds data.
+pub(crate) const FUNCTIONS: &[File] = files!(
+    "schema/vtq._state",
+    "schema/vtq._default_options",
+    "functions/vtq._adopt",
+    "functions/vtq._apply_options",
+    "functions/vtq._are_levels",
+    "functions/vtq._backtrace",
+    "functions/vtq._beat",
+    "functions/vtq._broken_number",
+    "functions/vtq._bury",
+    "functions/vtq._check_backoff",
+    "functions/vtq._check_dlq",
+    "functions/vtq._check_headers",
+    "functions/vtq._check_instant",
+    "functions/vtq._check_leases",
+    "functions/vtq._check_length",
+    "functions/vtq._check_options",
+    "functions/vtq._check_policy",
+    "functions/vtq._check_qty",
+    "functions/vtq._check_queue",
+    "functions/vtq._check_send",
+    "functions/vtq._clean_error",
+    "functions/vtq._compact",
+    "functions/vtq._count_dead",
+    "functions/vtq._count_states",
+    "functions/vtq._create_missing",
+    "functions/vtq._cut",
+    "functions/vtq._doze",
+    "functions/vtq._drop_archive",
+    "functions/vtq._filter_instant",
+    "functions/vtq._hold_back",
+    "functions/vtq._is_whole",
+    "functions/vtq._iso",
+    "functions/vtq._leave",
+    "functions/vtq._lock_lease",
+    "functions/vtq._no_queue",
+    "functions/vtq._notify",
+    "functions/vtq._record",
+    "functions/vtq._remove_attempts",
+    "functions/vtq._requeue",
+    "functions/vtq._return",
+    "functions/vtq._rise",
+    "functions/vtq._seconds",
+    "functions/vtq._settled_before",
+    "functions/vtq.ack",
+    "functions/vtq.attempts",
+    "functions/vtq.backoff",
+    "functions/vtq.cancel",
+    "functions/vtq.create_queue",
+    "functions/vtq.dead_letter",
+    "functions/vtq.defer",
+    "functions/vtq.dlq_list",
+    "functions/vtq.dlq_purge",
+    "functions/vtq.dlq_show",
+    "functions/vtq.drop_queue",
+    "functions/vtq.extend",
+    "functions/vtq.fail",
+    "functions/vtq.maintain",
+    "functions/vtq.metrics",
+    "functions/vtq.metrics_all",
+    "functions/vtq.pause",
+    "functions/vtq.peek",
+    "functions/vtq.queue_options",
+    "functions/vtq.read",
+    "functions/vtq.redrive",
+    "functions/vtq.redrive_all",
+    "functions/vtq.release",
+    "functions/vtq.resume",
+    "functions/vtq.run_now",
+    "functions/vtq.send",
+    "functions/vtq.send_batch",
+    "functions/vtq.set_queue",
+    "functions/vtq.sweep",
+    "queue/vtq._archive_ahead",
+    "queue/vtq._create_archive",
+    "queue/vtq._create_attempts",
+    "queue/vtq._create_dlq",
+    "queue/vtq._create_live",
+    "queue/vtq._wake",
+);
+
+/// Where the migrations that ran are kept. It exists before the first of them.
+pub(crate) const BOOTSTRAP: &str = "\
+CREATE TABLE IF NOT EXISTS vtq._migration (
+    version integer NOT NULL,
+    name text NOT NULL,
+    checksum text NOT NULL,
+    vtq_version text NOT NULL,
+    applied_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    CONSTRAINT _migration_pk PRIMARY KEY (version)
+);
+COMMENT ON TABLE vtq._migration IS 'The migrations that ran; version 0 is the set of functions, installed anew whenever it changed.';";
+
+/// Nobody but their owner runs vtq's functions, unless granted. PostgreSQL lets PUBLIC run new ones.
+pub(crate) const CLOSE: &str = "REVOKE ALL ON ALL FUNCTIONS IN SCHEMA vtq FROM PUBLIC";
+
+pub(crate) const HAS_MIGRATIONS: &str = "SELECT to_regclass('vtq._migration') IS NOT NULL";
+pub(crate) const MIGRATIONS_RUN: &str = "SELECT version, checksum, vtq_version FROM vtq._migration";
+pub(crate) const RECORD_MIGRATION: &str = "\
+INSERT INTO vtq._migration AS m (version, name, checksum, vtq_version) VALUES ($1, $2, $3, $4) \
+ON CONFLICT (version) DO UPDATE SET checksum = excluded.checksum, vtq_version = excluded.vtq_version, \
+applied_at = clock_timestamp()";
+
+pub(crate) const SEND: &str = "SELECT vtq.send($1, $2, $3, $4, $5, $6, $7, $8, $9)";
+pub(crate) const SEND_BATCH: &str = "SELECT vtq.send_batch($1, $2, $3, $4, $5, $6, $7, $8, $9)";
+pub(crate) const READ: &str = "\
+SELECT msg_id, read_ct, attempt, ready_at, enqueued_at, last_read_at, vt, headers, message, priority, timeout \
+FROM vtq.read($1, $2, $3, $4, $5)";
+/// A read whose commit does not wait for the disk: a claim that a crash undoes is only delivered again. The setting
+/// is local to this statement's own transaction; a worker sends it, never a function, which would set it for the
+/// transaction of whoever calls. The queue's name passes through the setting, so that it comes first.
+pub(crate) const CLAIM: &str = "\
+SELECT r.msg_id, r.read_ct, r.attempt, r.ready_at, r.enqueued_at, r.last_read_at, r.vt, r.headers, r.message, \
+r.priority, r.timeout \
+FROM (SELECT set_config('synchronous_commit', 'off', true) AS set) AS s \
+CROSS JOIN LATERAL vtq.read(CASE s.set WHEN 'off' THEN $1 END, $2, $3, $4, $5) AS r";
+pub(crate) const PEEK: &str = "\
+SELECT msg_id, read_ct, attempt, ready_at, enqueued_at, last_read_at, vt, headers, message, priority, timeout \
+FROM vtq.peek($1, $2)";
+pub(crate) const ACK: &str = "SELECT vtq.ack($1, $2, $3)";
+pub(crate) const EXTEND: &str = "SELECT vtq.extend($1, $2, $3, $4)";
+/// As [`CLAIM`]: a lost heartbeat is only a heartbeat less.
+pub(crate) const BEAT: &str = "\
+SELECT e FROM (SELECT set_config('synchronous_commit', 'off', true) AS set) AS s \
+CROSS JOIN LATERAL vtq.extend(CASE s.set WHEN 'off' THEN $1 END, $2, $3, $4) AS e";
+pub(crate) const FAIL: &str = "SELECT outcome, vt FROM vtq.fail($1, $2, $3, $4, $5)";
+pub(crate) const DEFER: &str = "SELECT outcome, vt FROM vtq.defer($1, $2, $3, $4, $5)";
+pub(crate) const RELEASE: &str = "SELECT vtq.release($1, $2, $3, $4)";
+pub(crate) const DEAD_LETTER: &str = "SELECT vtq.dead_letter($1, $2, $3, $4, $5)";
+pub(crate) const CANCEL: &str = "SELECT vtq.cancel($1, $2)";
+pub(crate) const RUN_NOW: &str = "SELECT vtq.run_now($1, $2)";
+pub(crate) const REDRIVE: &str = "SELECT vtq.redrive($1, $2, $3)";
+pub(crate) const REDRIVE_ALL: &str = "SELECT vtq.redrive_all($1, $2, $3)";
+pub(crate) const DLQ_PURGE: &str = "SELECT vtq.dlq_purge($1, $2, $3, $4)";
+pub(crate) const DLQ_LIST: &str = "\
+SELECT msg_id, dead_lettered_at, enqueued_at, attempts, read_ct, redrives, reason, error_class, error_message \
+FROM vtq.dlq_list($1, $2, $3, $4)";
+pub(crate) const DLQ_SHOW: &str =
+    "SELECT dead_lettered_at, enqueued_at, read_ct, headers, message FROM vtq.dlq_show($1, $2)";
+pub(crate) const ATTEMPTS: &str = "\
+SELECT read_ct, attempt, outcome, started_at, ended_at, vt, reason, error_class, error_code, error_message, \
+error_detail, worker FROM vtq.attempts($1, $2)";
+pub(crate) const SWEEP: &str = "SELECT dead, abandoned FROM vtq.sweep($1, $2)";
+pub(crate) const MAINTAIN: &str = "SELECT vtq.maintain($1)";
+pub(crate) const CREATE_QUEUE: &str = "SELECT vtq.create_queue($1, $2)";
+pub(crate) const SET_QUEUE: &str = "SELECT vtq.set_queue($1, $2)";
+pub(crate) const DROP_QUEUE: &str = "SELECT vtq.drop_queue($1)";
+pub(crate) const QUEUE_OPTIONS: &str = "SELECT vtq.queue_options($1)";
+pub(crate) const PAUSE: &str = "SELECT vtq.pause($1, $2, coalesce($3, 'infinity'))";
+pub(crate) const RESUME: &str = "SELECT vtq.resume($1)";
+pub(crate) const METRICS: &str = "\
+SELECT queue_name, ready, in_flight, delayed, retrying, exhausted, expired, dead, oldest_ready_age, \
+oldest_dead_age, last_error_class, sent_total, CASE WHEN isfinite(paused_until) THEN paused_until END, \
+paused_until IS NOT NULL, pause_reason, table_bytes, estimated, error FROM vtq.metrics($1, $2)";
+pub(crate) const METRICS_ALL: &str = "\
+SELECT queue_name, ready, in_flight, delayed, retrying, exhausted, expired, dead, oldest_ready_age, \
+oldest_dead_age, last_error_class, sent_total, CASE WHEN isfinite(paused_until) THEN paused_until END, \
+paused_until IS NOT NULL, pause_reason, table_bytes, estimated, error FROM vtq.metrics_all($1)";
+pub(crate) const DOZE: &str = "SELECT due_in, is_written FROM vtq._doze($1, $2, $3)";
+pub(crate) const RISE: &str = "SELECT vtq._rise($1)";
+pub(crate) const SIGN_OF_LIFE: &str =
+    "SELECT queue, visibility_timeout FROM vtq._beat($1, $2, $3, $4, $5, $6, $7)";
+pub(crate) const LEAVE: &str = "SELECT vtq._leave($1)";

@@ -1,0 +1,110 @@
+//! The database that each test's own is cloned from.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+use tokio_postgres::{Client, Error};
+
+use crate::server::with_database;
+
+/// One process at a time builds or sweeps; the number is arbitrary.
+const LOCK: i64 = 0x7674_715f_7465_7374;
+
+/// Installs vtq into the database at `url`.
+///
+/// # Panics
+/// If that fails.
+pub async fn install(url: &str) {
+    // The library installs sql/ here; there is no such function yet, so the database stays empty.
+    let _ = url;
+}
+
+/// Makes sure that the template exists, and returns its name.
+///
+/// The name holds a hash of sql/, so that on a server that outlives the run a changed file means a new template.
+pub(crate) async fn prepare(admin: &Client, url: &str) -> Result<String, Error> {
+    let hash = hash_of(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../sql"))).expect("sql/ can be read");
+    let name = format!("vtq_template_{hash}");
+
+    admin.execute("SELECT pg_advisory_lock($1)", &[&LOCK]).await?;
+    let built = build(admin, url, &name).await;
+    admin.execute("SELECT pg_advisory_unlock($1)", &[&LOCK]).await?;
+    built.map(|()| name)
+}
+
+async fn build(admin: &Client, url: &str, name: &str) -> Result<(), Error> {
+    if admin.query_opt("SELECT FROM pg_database WHERE datname = $1", &[&name]).await?.is_some() {
+        return Ok(());
+    }
+    // Under another name until it is complete: a run that is killed half-way leaves no broken template.
+    let draft = format!("{name}_draft");
+    admin.batch_execute(&format!("DROP DATABASE IF EXISTS {draft} WITH (FORCE)")).await?;
+    admin.batch_execute(&format!("CREATE DATABASE {draft} TEMPLATE template0")).await?;
+    install(&with_database(url, &draft)).await;
+    // A clone fails while anyone, such as an autovacuum worker, is connected to the original.
+    admin
+        .batch_execute(&format!(
+            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = '{draft}'"
+        ))
+        .await?;
+    admin.batch_execute(&format!("ALTER DATABASE {draft} ALLOW_CONNECTIONS false")).await?;
+    admin.batch_execute(&format!("ALTER DATABASE {draft} RENAME TO {name}")).await
+}
+
+/// Drops databases whose test process is gone; and old templates, if no other process runs.
+pub(crate) async fn sweep(admin: &Client, template: &str) -> Result<(), Error> {
+    // A process is alive as long as the session is that carries its number, on whatever machine it runs.
+    let sql = "
+        SELECT d.datname
+        FROM pg_database AS d
+        WHERE d.datname ~ '^vtq_t_[0-9]+_'
+          AND NOT EXISTS (
+              SELECT FROM pg_stat_activity AS a
+              WHERE a.application_name = 'vtq_tests_' || split_part(d.datname, '_', 3)
+          )
+        UNION ALL
+        SELECT d.datname
+        FROM pg_database AS d
+        WHERE d.datname ~ '^vtq_template_'
+          AND d.datname <> $1
+          AND NOT EXISTS (
+              SELECT FROM pg_stat_activity AS a
+              WHERE a.application_name ~ '^vtq_tests_'
+                AND a.pid <> pg_backend_pid()
+          )";
+    for row in admin.query(sql, &[&template]).await? {
+        let name: String = row.get(0);
+        // Without FORCE: whoever is connected has a reason. Another sweeper may be faster.
+        let _ = admin.batch_execute(&format!("DROP DATABASE IF EXISTS {name}")).await;
+    }
+    Ok(())
+}
+
+/// Twelve hexadecimal digits for the names and contents of all files in `folder`.
+fn hash_of(folder: &Path) -> io::Result<String> {
+    let mut files = Vec::new();
+    collect(folder, &mut files)?;
+    files.sort();
+    let mut hash = Sha256::new();
+    for file in files {
+        let name = file.strip_prefix(folder).unwrap_or(&file).to_string_lossy().into_owned();
+        let content = fs::read(&file)?;
+        hash.update(format!("{name}\0{}\0", content.len()));
+        hash.update(content);
+    }
+    Ok(hash.finalize().iter().take(6).map(|byte| format!("{byte:02x}")).collect())
+}
+
+fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            collect(&path, files)?;
+        } else {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
