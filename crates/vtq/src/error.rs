@@ -154,7 +154,7 @@ impl Error {
         };
         let mut made = Self::new(kind, message);
         made.0.code = Some(code.to_owned());
-        made.0.retryable |= is_passing(code);
+        made.0.retryable |= kind == ErrorKind::Database && is_passing(code);
         made.0.closed = ends_the_connection(code);
         if !is_worded_by_us(code) {
             made.0.source = Some(Box::new(Cause::of_answer(answer, kind)));
@@ -298,6 +298,8 @@ fn kind_of(code: &str, message: &str) -> ErrorKind {
         // Not JSON · U+0000 · number out of range · NUL byte or not UTF-8 · jsonb's own limits · nested too deep.
         "22P02" | "22P05" | "22003" | "22021" | "54000" | "54001" => ErrorKind::InvalidPayload,
         "42501" | "28000" | "28P01" => ErrorKind::PermissionDenied,
+        // PgBouncer says everything under this code, wrong passwords too.
+        "08P01" if message.contains("authentication failed") => ErrorKind::PermissionDenied,
         "3D000" => ErrorKind::InvalidConfig,
         // A schema of ours, its functions or its catalogue are missing; a queue's own table is VT004's matter.
         "3F000" if message.contains("vtq") => ErrorKind::NotMigrated,
@@ -318,7 +320,7 @@ fn is_away(code: &str) -> bool {
 
 /// Serialization failure, deadlock, lock not available, and class 53: out of disk, memory or connections.
 fn is_passing(code: &str) -> bool {
-    is_away(code) || matches!(code, "40001" | "40P01" | "55P03") || code.starts_with("53")
+    matches!(code, "40001" | "40P01" | "55P03") || code.starts_with("53")
 }
 
 fn ends_the_connection(code: &str) -> bool {

@@ -19,6 +19,7 @@ mod send;
 mod settle;
 mod sql;
 mod wire;
+mod worker;
 
 pub use admin::{Created, OnAck, QueueOptions};
 pub use backoff::{Backoff, Jitter};
@@ -35,3 +36,7 @@ pub use queue::{Exact, Queue};
 pub use read::ReadOptions;
 pub use send::{Outgoing, SendOptions};
 pub use settle::{Fate, Settled};
+pub use worker::{
+    CancelCause, Capsule, Context, Ending, Handler, IntoOutcome, Outcome, Stopped, WakeUp, Worker,
+    WorkerBuilder, WorkerEvent, handler_fn, json,
+};

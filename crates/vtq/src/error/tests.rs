@@ -80,6 +80,7 @@ async fn codes_become_kinds() {
         ("57P03", "the database system is starting up", Unavailable, true),
         ("08006", "x", Unavailable, true),
         ("08P01", "query_wait_timeout", Unavailable, true),
+        ("08P01", "SASL authentication failed", PermissionDenied, false),
         ("25006", "cannot execute INSERT in a read-only transaction", Unavailable, true),
         ("XX000", "x", Database, false),
         ("23505", "x", Database, false),

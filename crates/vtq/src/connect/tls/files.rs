@@ -8,8 +8,12 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// A client certificate with its chain, and its key.
-pub(super) type Identity = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
+/// A client certificate with its chain, its key, and the name to give them in an error.
+pub(super) struct Identity {
+    pub(super) chain: Vec<CertificateDer<'static>>,
+    pub(super) key: PrivateKeyDer<'static>,
+    pub(super) name: String,
+}
 
 /// Where trust begins, and the name to give it in an error.
 #[derive(Debug)]
@@ -56,7 +60,8 @@ pub(super) fn identity(cert: &Path, key: &Path) -> Result<Identity> {
         ));
     }
     refuse_if_open_to_others(key)?;
-    Ok((chain, private_key(key)?))
+    let name = format!("the client certificate `{}` with the key `{}`", cert.display(), key.display());
+    Ok(Identity { chain, key: private_key(key)?, name })
 }
 
 fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>> {

@@ -149,8 +149,8 @@ impl TlsSettings {
             .dangerous()
             .with_custom_certificate_verifier(Arc::new(verifier));
         let mut config = match self.load_identity()? {
-            Some((chain, key)) => builder.with_client_auth_cert(chain, key).map_err(|e| {
-                Error::new(ErrorKind::Tls, "cannot use the client certificate with its key").with_source(e)
+            Some(identity) => builder.with_client_auth_cert(identity.chain, identity.key).map_err(|e| {
+                Error::new(ErrorKind::Tls, format!("cannot use {}", identity.name)).with_source(e)
             })?,
             None => builder.with_no_client_auth(),
         };
