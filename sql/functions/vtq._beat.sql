@@ -2,7 +2,7 @@
 --   worker_id .. queues   who it is and what it serves
 --   last_claim            how long ago its fetch loop last asked for messages; null: never
 --   in_flight             how many messages it holds
---   returns  the visibility timeouts of its queues, so that a change reaches it; a queue that is gone is missing
+--   returns  what its queues are set to, so that a change reaches it; a queue that is gone is missing
 --   writes   vtq._worker. Rows that were silent for a day are removed
 CREATE OR REPLACE FUNCTION vtq._beat(
     worker_id text,
@@ -13,7 +13,7 @@ CREATE OR REPLACE FUNCTION vtq._beat(
     last_claim interval,
     in_flight integer
 )
-RETURNS TABLE (queue text, visibility_timeout interval)
+RETURNS TABLE (queue text, visibility_timeout interval, priorities smallint[])
 LANGUAGE plpgsql
 SET search_path = pg_catalog
 AS $$
@@ -29,9 +29,9 @@ BEGIN
     SET heartbeat_at = at, last_claim_at = excluded.last_claim_at, in_flight = excluded.in_flight;
     DELETE FROM vtq._worker AS w WHERE w.heartbeat_at < at - interval '1 day';
     RETURN QUERY
-    SELECT q.queue, q.visibility_timeout FROM vtq._queue AS q WHERE q.queue = ANY (_beat.queues);
+    SELECT q.queue, q.visibility_timeout, q.priorities FROM vtq._queue AS q WHERE q.queue = ANY (_beat.queues);
 END;
 $$;
 
 COMMENT ON FUNCTION vtq._beat(text, text, integer, text, text[], interval, integer)
-    IS 'Internal: a worker''s sign of life; answers the visibility timeouts of its queues.';
+    IS 'Internal: a worker''s sign of life; answers what its queues are set to.';

@@ -29,6 +29,17 @@ async fn each_test_has_a_database_of_its_own() {
 }
 
 #[tokio::test]
+async fn a_clone_has_vtq_in_it_and_an_empty_database_has_not() {
+    let (full, empty) = (TestDb::new().await, TestDb::empty().await);
+
+    for (db, expected) in [(&full, true), (&empty, false)] {
+        let sql = "SELECT to_regnamespace('vtq') IS NOT NULL";
+        let has_schema: bool = db.client().await.query_one(sql, &[]).await.unwrap().get(0);
+        assert_eq!(has_schema, expected, "{}", db.name());
+    }
+}
+
+#[tokio::test]
 async fn a_database_is_dropped_with_its_handle() {
     let (watched, other) = (TestDb::new().await, TestDb::empty().await);
     let client = other.client().await;
@@ -42,25 +53,24 @@ async fn a_database_is_dropped_with_its_handle() {
 
 #[tokio::test]
 async fn make_visible_keeps_a_lease_a_lease() {
-    let db = TestDb::empty().await;
+    let db = TestDb::new().await;
     let client = db.client().await;
-    client
-        .batch_execute(
-            "CREATE SCHEMA vtq;
-             CREATE TABLE vtq.orders (msg_id bigint, ready_at timestamptz, vt timestamptz);
-             INSERT INTO vtq.orders
-             VALUES (1, now(), now() + interval '30 s'), (2, now() + interval '1 h', now() + interval '1 h')",
-        )
-        .await
-        .unwrap();
+    let send = "SELECT vtq.send('orders', '{}', delay => $1::text::interval)";
+    client.batch_execute("SELECT vtq.create_queue('orders')").await.unwrap();
+    let leased: i64 = client.query_one(send, &[&"0 s"]).await.unwrap().get(0);
+    client.batch_execute("SELECT vtq.read('orders', '1 h')").await.unwrap();
+    let delayed: i64 = client.query_one(send, &[&"1 h"]).await.unwrap().get(0);
 
-    make_visible(&client, "orders", 1).await;
-    make_visible(&client, "orders", 2).await;
+    make_visible(&client, "orders", leased).await;
+    make_visible(&client, "orders", delayed).await;
 
-    let sql = "SELECT vt < clock_timestamp(), vt <> ready_at FROM vtq.orders ORDER BY msg_id";
+    let sql = "SELECT vt <= clock_timestamp(), vt <> ready_at FROM vtq.orders ORDER BY msg_id";
     let rows = client.query(sql, &[]).await.unwrap();
     let seen: Vec<(bool, bool)> = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
     assert_eq!(seen, [(true, true), (true, false)], "(visible, leased)");
+    let sql = "SELECT msg_id FROM vtq.read('orders', '1 h', 9) ORDER BY msg_id";
+    let read: Vec<i64> = client.query(sql, &[]).await.unwrap().iter().map(|row| row.get(0)).collect();
+    assert_eq!(read, [leased, delayed]);
 }
 
 #[tokio::test]

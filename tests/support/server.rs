@@ -93,7 +93,7 @@ async fn serve(url: String, cluster: Option<Cluster>, ready: std_mpsc::Sender<Re
         let admin = connect(&url).await?;
         let template = template::prepare(&admin, &url).await?;
         template::sweep(&admin, &template).await?;
-        Ok::<_, tokio_postgres::Error>((admin, connect(&url).await?, template))
+        Ok::<_, template::Failure>((admin, connect(&url).await?, template))
     };
     let (admin, dropper, template) = match prepared.await {
         Ok(prepared) => prepared,

@@ -5,9 +5,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
-use tokio_postgres::{Client, Error};
+use tokio_postgres::Client;
+use vtq::ConnectOptions;
 
 use crate::server::with_database;
+
+/// Either the server's or vtq's.
+pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// One process at a time builds or sweeps; the number is arbitrary.
 const LOCK: i64 = 0x7674_715f_7465_7374;
@@ -17,15 +21,18 @@ const LOCK: i64 = 0x7674_715f_7465_7374;
 /// # Panics
 /// If that fails.
 pub async fn install(url: &str) {
-    // The library installs sql/ here; there is no such function yet, so the database stays empty.
-    let _ = url;
+    migrate(url).await.expect("vtq can be installed");
+}
+
+async fn migrate(url: &str) -> vtq::Result<()> {
+    ConnectOptions::from_url(url)?.connect().await?.migrate().await.map(drop)
 }
 
 /// Makes sure that the template exists, and returns its name.
 ///
 /// The name holds a hash of sql/, so that on a server that outlives the run a changed file means a new template.
-pub(crate) async fn prepare(admin: &Client, url: &str) -> Result<String, Error> {
-    let hash = hash_of(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../sql"))).expect("sql/ can be read");
+pub(crate) async fn prepare(admin: &Client, url: &str) -> Result<String, Failure> {
+    let hash = hash_of(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../sql")))?;
     let name = format!("vtq_template_{hash}");
 
     admin.execute("SELECT pg_advisory_lock($1)", &[&LOCK]).await?;
@@ -34,7 +41,7 @@ pub(crate) async fn prepare(admin: &Client, url: &str) -> Result<String, Error> 
     built.map(|()| name)
 }
 
-async fn build(admin: &Client, url: &str, name: &str) -> Result<(), Error> {
+async fn build(admin: &Client, url: &str, name: &str) -> Result<(), Failure> {
     if admin.query_opt("SELECT FROM pg_database WHERE datname = $1", &[&name]).await?.is_some() {
         return Ok(());
     }
@@ -42,7 +49,7 @@ async fn build(admin: &Client, url: &str, name: &str) -> Result<(), Error> {
     let draft = format!("{name}_draft");
     admin.batch_execute(&format!("DROP DATABASE IF EXISTS {draft} WITH (FORCE)")).await?;
     admin.batch_execute(&format!("CREATE DATABASE {draft} TEMPLATE template0")).await?;
-    install(&with_database(url, &draft)).await;
+    migrate(&with_database(url, &draft)).await?;
     // A clone fails while anyone, such as an autovacuum worker, is connected to the original.
     admin
         .batch_execute(&format!(
@@ -50,11 +57,12 @@ async fn build(admin: &Client, url: &str, name: &str) -> Result<(), Error> {
         ))
         .await?;
     admin.batch_execute(&format!("ALTER DATABASE {draft} ALLOW_CONNECTIONS false")).await?;
-    admin.batch_execute(&format!("ALTER DATABASE {draft} RENAME TO {name}")).await
+    admin.batch_execute(&format!("ALTER DATABASE {draft} RENAME TO {name}")).await?;
+    Ok(())
 }
 
 /// Drops databases whose test process is gone; and old templates, if no other process runs.
-pub(crate) async fn sweep(admin: &Client, template: &str) -> Result<(), Error> {
+pub(crate) async fn sweep(admin: &Client, template: &str) -> Result<(), Failure> {
     // A process is alive as long as the session is that carries its number, on whatever machine it runs.
     let sql = "
         SELECT d.datname

@@ -31,10 +31,12 @@ impl Kept {
     /// A shell command that stops the server and removes its folder.
     pub fn stop_line(&self) -> String {
         let folder = shell::path(&self.folder);
-        // The process id is read again: someone may have restarted the server. INT is a fast shutdown.
+        // The process id is read again: someone may have restarted the server. INT is a fast shutdown, which removes
+        // the file at its end; the process itself may stay as a zombie where nobody waits for orphans.
         format!(
-            "pid=$(head -n 1 {folder}/data/postmaster.pid) && kill -INT \"$pid\" && \
-             while kill -0 \"$pid\" 2>/dev/null; do sleep 0.1; done; rm -rf {folder}"
+            "cd {folder}/data && pid=$(head -n 1 postmaster.pid) && kill -INT \"$pid\" && \
+             while [ -e postmaster.pid ] && kill -0 \"$pid\" 2>/dev/null; do sleep 0.1; done; \
+             cd / && rm -rf {folder}"
         )
     }
 }
@@ -49,7 +51,7 @@ mod tests {
 
         let line = kept.stop_line();
 
-        assert!(line.starts_with("pid=$(head -n 1 '/tmp/a b'/data/postmaster.pid)"), "{line}");
+        assert!(line.starts_with("cd '/tmp/a b'/data && "), "{line}");
         assert!(line.ends_with("rm -rf '/tmp/a b'"), "{line}");
     }
 }

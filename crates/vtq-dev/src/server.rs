@@ -178,7 +178,11 @@ pub(crate) fn stop_stray(data: &Path) {
         return;
     }
     let started = Instant::now();
-    while started.elapsed() < Duration::from_secs(5) && kill(pid(file.pid), None).is_ok() {
+    // The process may stay as a zombie where nobody waits for orphans; its file does not.
+    while started.elapsed() < Duration::from_secs(5)
+        && kill(pid(file.pid), None).is_ok()
+        && PidFile::read(data).is_some()
+    {
         sleep(POLL);
     }
 }

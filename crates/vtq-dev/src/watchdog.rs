@@ -22,8 +22,11 @@ pub(crate) struct Watchdog {
 impl Watchdog {
     /// Starts to watch over `folder`.
     pub(crate) fn start(folder: &Path) -> Result<Self, Error> {
+        // All of it shows up in `ps`.
+        let script: Vec<&str> =
+            include_str!("watchdog.sh").lines().filter(|line| !line.starts_with('#')).collect();
         let shell = Command::new("/bin/sh")
-            .args(["-c", include_str!("watchdog.sh"), "vtq-dev-watchdog"])
+            .args(["-c", &script.join("\n"), "vtq-dev-watchdog"])
             .arg(folder)
             .stdin(Stdio::piped())
             // Not ours: a reader of our output would wait for the watchdog to close it.

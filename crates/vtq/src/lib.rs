@@ -1,5 +1,7 @@
 //! A message queue inside PostgreSQL, built on visibility timeouts.
 
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
 mod admin;
 mod backoff;
 mod call;

@@ -45,8 +45,9 @@ impl Vtq {
     /// [`ErrorKind::NewerSchema`] when a newer vtq was here, or a released migration is not the one that this library
     /// knows; nothing is changed then.
     pub async fn migrate(&self) -> Result<MigrateReport> {
-        let mut client = self.client().await?;
-        client.bounded_with("migrate", async |client| migrate(client).await).await
+        // A connection of its own: waiting for another migrator, or for a lock, may take longer than a statement may.
+        let (mut client, _) = self.dedicated().await?.spawn();
+        migrate(&mut client).await
     }
 
     /// Tells whether the database's schema is what this library works with.
@@ -134,7 +135,7 @@ async fn record<C: GenericClient>(client: &C, version: i32, name: &str, checksum
     call::rows(client, "record a migration", sql::RECORD_MIGRATION, &params).await.map(drop)
 }
 
-async fn schema_state<C: GenericClient>(client: &C) -> Result<SchemaState> {
+pub(crate) async fn schema_state<C: GenericClient>(client: &C) -> Result<SchemaState> {
     let present = Present::look(client).await?;
     present.check()?;
     let has_all = MIGRATIONS.iter().all(|migration| present.has(migration.version));

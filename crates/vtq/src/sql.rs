@@ -193,5 +193,12 @@ paused_until IS NOT NULL, pause_reason, table_bytes, estimated, error FROM vtq.m
 pub(crate) const DOZE: &str = "SELECT due_in, is_written FROM vtq._doze($1, $2, $3)";
 pub(crate) const RISE: &str = "SELECT vtq._rise($1)";
 pub(crate) const SIGN_OF_LIFE: &str =
-    "SELECT queue, visibility_timeout FROM vtq._beat($1, $2, $3, $4, $5, $6, $7)";
+    "SELECT queue, visibility_timeout, priorities FROM vtq._beat($1, $2, $3, $4, $5, $6, $7)";
 pub(crate) const LEAVE: &str = "SELECT vtq._leave($1)";
+/// Asks for a notification on a channel of this connection's own: whoever can hear it can hear the others.
+pub(crate) const NOTIFY: &str = "SELECT pg_notify($1, '')";
+
+/// The statement that listens on channels. Names of queues hold nothing that would end the quotes.
+pub(crate) fn listen(channels: &[String]) -> String {
+    channels.iter().map(|channel| format!("LISTEN \"{channel}\"; ")).collect()
+}

@@ -27,7 +27,7 @@ pub(super) struct Dialed {
 
 /// Connects to the first server that will do.
 pub(super) async fn dial(settings: &Settings) -> Result<Dialed> {
-    let tls = settings.tls.load()?;
+    let tls = settings.load_tls()?;
     let mut targets = settings.targets.clone();
     if settings.is_balanced {
         targets.shuffle(&mut rand::rng());

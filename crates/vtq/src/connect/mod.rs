@@ -186,7 +186,9 @@ impl ConnectOptions {
             return Err(Error::config("`pool_size` must be at least 1, and is 0"));
         }
         let settings = self.settings()?;
-        settings.tls.load()?;
+        if settings.load_tls()?.is_some() {
+            settings.tls.warn_of_absent_files();
+        }
         Ok(Vtq::new(self, settings))
     }
 

@@ -7,6 +7,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use tokio_postgres::config::ChannelBinding;
+use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::params::Params;
 use super::tls::TlsSettings;
@@ -101,6 +102,14 @@ impl Settings {
             channel_binding: channel_binding(params)?,
             tls: TlsSettings::resolve(params)?,
         })
+    }
+
+    /// Reads the certificates and keys; `None` if TLS has no part in it, as over a Unix socket.
+    pub(crate) fn load_tls(&self) -> Result<Option<MakeRustlsConnect>> {
+        match self.targets.iter().all(|target| matches!(target.place, Place::Unix(_))) {
+            true => Ok(None),
+            false => self.tls.load(),
+        }
     }
 
     /// Describes the database as a URL with no password and no parameters.

@@ -192,6 +192,26 @@ async fn silent_server_runs_into_the_connect_limit() {
     assert_eq!(error.to_string(), format!("connect to `127.0.0.1:{port}`: no answer within 50ms"));
 }
 
+#[tokio::test]
+async fn server_that_hangs_up_during_the_handshake_is_away() {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let going_down = tokio::spawn(async move {
+        let (mut socket, _) = listener.accept().await.unwrap();
+        socket.read_exact(&mut [0; 8]).await.unwrap();
+        socket.write_all(b"S").await.unwrap();
+        socket.read_u8().await.unwrap();
+    });
+    let options = options(&format!("postgres://ann@127.0.0.1:{port}/shop?sslmode=require"));
+
+    let error = options.connect().await.unwrap_err();
+
+    assert_eq!(error.kind(), ErrorKind::Unavailable, "{error:?}");
+    assert!(error.is_retryable());
+    going_down.await.unwrap();
+}
+
 #[test]
 fn futures_can_be_spawned() {
     fn is_send<T: Send>(_: &T) {}

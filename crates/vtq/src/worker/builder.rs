@@ -61,7 +61,7 @@ pub(super) struct Settings {
     pub(super) heartbeat: Option<Duration>,
     pub(super) drain_timeout: Duration,
     pub(super) grace: Duration,
-    pub(super) slowest_poll: Duration,
+    pub(super) slowest_poll: Option<Duration>,
     pub(super) wake_up: WakeUp,
     pub(super) is_once: bool,
     pub(super) events: Events,
@@ -74,7 +74,7 @@ impl Default for Settings {
             heartbeat: None,
             drain_timeout: Duration::from_secs(30),
             grace: Duration::from_secs(10),
-            slowest_poll: Duration::from_secs(30),
+            slowest_poll: None,
             wake_up: WakeUp::default(),
             is_once: false,
             events: Events::default(),
@@ -117,9 +117,10 @@ impl WorkerBuilder {
         self
     }
 
-    /// Sets the slowest poll of a worker that sleeps: the most a missed notification can cost. Default: 30 s.
+    /// Sets the slowest poll of a worker that sleeps: the most a missed notification can cost. Default: 30 s while
+    /// the listener hears, 1 s without one.
     pub fn slowest_poll(mut self, interval: Duration) -> Self {
-        self.settings.slowest_poll = interval;
+        self.settings.slowest_poll = Some(interval);
         self
     }
 
@@ -179,10 +180,9 @@ impl WorkerBuilder {
         if settings.heartbeat.is_some_and(|interval| interval.is_zero()) {
             return Err(Error::config("heartbeat 0 s is not allowed: it must be longer than that"));
         }
-        if settings.slowest_poll < Duration::from_millis(10) {
+        if let Some(poll) = settings.slowest_poll.filter(|poll| *poll < Duration::from_millis(10)) {
             return Err(Error::config(format!(
-                "slowest poll {:?} is not allowed: it must be at least 10 ms",
-                settings.slowest_poll
+                "slowest poll {poll:?} is not allowed: it must be at least 10 ms"
             )));
         }
         Ok(Worker { builder: self })

@@ -118,6 +118,9 @@ pub enum Ending {
     Dead,
     /// The lease was gone when it was to be settled; nothing was recorded.
     LeaseLost,
+    /// The connection broke before the answer came, and when asked again the lease was gone: the first try has settled
+    /// it, or somebody else has it.
+    Unknown,
 }
 
 impl fmt::Display for Ending {
@@ -128,6 +131,7 @@ impl fmt::Display for Ending {
             Self::GivenBack => "given back",
             Self::Dead => "dead",
             Self::LeaseLost => "lease lost",
+            Self::Unknown => "unknown",
         })
     }
 }

@@ -1,9 +1,19 @@
 //! The worker: one engine (fetch, heartbeat, settle, listen) on a thread of its own, handlers on the caller's runtime.
 
 mod builder;
+mod connection;
+mod engine;
 mod event;
+mod fetch;
+mod flight;
 mod handler;
+mod health;
+mod heartbeat;
+mod listen;
 mod outcome;
+mod plan;
+mod run;
+mod settle;
 
 pub use builder::{Capsule, WakeUp, WorkerBuilder};
 pub use event::{Ending, WorkerEvent};
@@ -13,7 +23,7 @@ pub use outcome::{IntoOutcome, Outcome};
 use std::future::Future;
 
 use crate::connect::Vtq;
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// Reads messages, runs handlers for them, and settles what they say. Made by [`Worker::builder`].
 ///
@@ -33,7 +43,7 @@ use crate::error::{Error, Result};
 /// ```
 #[derive(Debug)]
 pub struct Worker {
-    pub(crate) builder: WorkerBuilder,
+    builder: WorkerBuilder,
 }
 
 /// How a worker came to its end.
@@ -70,7 +80,6 @@ impl Worker {
     /// # Cancel safety
     /// Dropping the future ends the worker at once: its messages come back when their visibility timeout lapses.
     pub async fn run(self, shutdown: impl Future<Output = ()> + Send) -> Result<Stopped> {
-        let _ = shutdown;
-        Err(Error::config("the engine is not there yet"))
+        engine::run(self.builder, shutdown).await
     }
 }

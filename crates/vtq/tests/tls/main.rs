@@ -249,9 +249,19 @@ fn channel_binding_and_login() {
     }
 }
 
+#[test]
+fn unix_socket_knows_no_tls() {
+    let server = Server::start();
+
+    for mode in MODES {
+        assert_eq!(server.outcome(&server.socket_dsn(&format!("sslmode={mode}"))), Plain, "{mode}");
+    }
+}
+
 /// Run by the next test in a process of its own, because the environment belongs to the process.
 #[test]
 #[ignore = "run by environment_and_home"]
+#[allow(clippy::print_stdout)]
 fn connects_by_the_environment() {
     let answer = ConnectOptions::from_env().and_then(ask);
 

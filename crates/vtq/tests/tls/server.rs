@@ -83,6 +83,12 @@ impl Server {
         )
     }
 
+    /// A connection string to this server's Unix socket.
+    pub(crate) fn socket_dsn(&self, more: &str) -> String {
+        let folder = self.cluster.socket_dir().display();
+        format!("host={folder} port={} user=postgres dbname=postgres {more}", self.cluster.port())
+    }
+
     /// Connects by both clients; they must agree.
     #[track_caller]
     pub(crate) fn outcome(&self, dsn: &str) -> Outcome {

@@ -161,6 +161,18 @@ impl TlsSettings {
         Ok(Some(MakeRustlsConnect::new(config)))
     }
 
+    /// libpq carries on without a file that was asked for and is not there. So does this, but not in silence.
+    pub(crate) fn warn_of_absent_files(&self) {
+        if let RootsFrom::File(file) = &self.roots
+            && !file.exists()
+        {
+            tracing::warn!(file = %file.display(), "sslrootcert is absent: the server's certificate is not verified");
+        }
+        if let Some(file) = self.cert.as_ref().filter(|file| !file.exists()) {
+            tracing::warn!(file = %file.display(), "sslcert is absent: no client certificate is sent");
+        }
+    }
+
     /// Whatever the mode, a root certificate that is there is used; a mode that verifies needs one.
     fn load_roots(&self) -> Result<Option<Roots>> {
         let file = match &self.roots {

@@ -1,0 +1,103 @@
+//! How a run ended, in the words of the database and in those of the log.
+
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+
+use nix::sys::signal::Signal;
+use vtq::{CancelCause, Failure, Outcome};
+
+/// The most characters that a dead letter keeps of an error's message.
+const MESSAGE: usize = 1000;
+
+/// What a handler says, and the word for it in the log.
+#[derive(Debug)]
+pub(super) struct Ended {
+    pub(super) outcome: Outcome,
+    /// Names the kind of the failure. It never quotes an error's text, which may quote the message.
+    pub(super) why: Option<String>,
+}
+
+impl Ended {
+    pub(super) fn done() -> Self {
+        Self { outcome: Outcome::Done, why: None }
+    }
+
+    pub(super) fn failed(why: impl Into<String>, failure: Failure) -> Self {
+        Self { outcome: Outcome::Failed(failure), why: Some(why.into()) }
+    }
+
+    pub(super) fn other(why: impl Into<String>, outcome: Outcome) -> Self {
+        Self { outcome, why: Some(why.into()) }
+    }
+
+    /// A run that was told to end.
+    ///
+    /// Whatever the command said afterwards does not count: many exit with 0 when they are asked to stop, which does
+    /// not mean that the message was handled. It is given back, and may run twice, but is never lost.
+    pub(super) fn cancelled(cause: CancelCause) -> Self {
+        match cause {
+            CancelCause::Shutdown => {
+                Self::other("shutdown", Outcome::Released { reason: Some("the worker stopped".into()) })
+            }
+            CancelCause::TimedOut => Self::failed("timed out", Failure::new("ran into its time limit")),
+            _ => Self::failed("lease lost", Failure::new("the lease was lost")),
+        }
+    }
+
+    /// A command that could not be started is no fault of the message, so this does not count as an attempt.
+    pub(super) fn not_started(error: &std::io::Error, again_in: std::time::Duration) -> Self {
+        let reason = format!("the command cannot be started: {error}");
+        Self { outcome: Outcome::Deferred { delay: again_in, reason: Some(reason.clone()) }, why: Some(reason) }
+    }
+}
+
+/// Names how a process ended: a class for people, a code for machines.
+pub(super) fn name(status: ExitStatus) -> (String, String) {
+    if let Some(code) = status.code() {
+        return (format!("exit {code}"), format!("exit-{code}"));
+    }
+    let number = status.signal().unwrap_or_default();
+    match Signal::try_from(number) {
+        Ok(signal) => (format!("signal {number} ({signal})"), signal.as_str().to_owned()),
+        Err(_) => (format!("signal {number}"), format!("signal-{number}")),
+    }
+}
+
+/// Splits the end of a long text into a message and, if that does not hold all of it, a detail.
+///
+/// The last words are the ones that matter (a traceback ends with its error), and a dead letter keeps only the
+/// beginning of a message.
+pub(super) fn split_tail(text: &str) -> (String, Option<&str>) {
+    let length = text.chars().count();
+    if length <= MESSAGE {
+        return (text.to_owned(), None);
+    }
+    let end: String = text.chars().skip(length - (MESSAGE - 1)).collect();
+    (format!("…{end}"), Some(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_is_named_by_its_code_or_its_signal() {
+        let name = |raw| name(ExitStatus::from_raw(raw));
+
+        assert_eq!(name(3 << 8), ("exit 3".into(), "exit-3".into()));
+        assert_eq!(name(9), ("signal 9 (SIGKILL)".into(), "SIGKILL".into()));
+        assert_eq!(name(34), ("signal 34".into(), "signal-34".into()));
+    }
+
+    #[test]
+    fn a_long_tail_keeps_its_end_in_the_message_and_all_in_the_detail() {
+        let text = format!("{}last words", "ä".repeat(2000));
+
+        let (message, detail) = split_tail(&text);
+
+        assert_eq!(message.chars().count(), MESSAGE);
+        assert!(message.starts_with("…ä") && message.ends_with("last words"), "{message}");
+        assert_eq!(detail, Some(text.as_str()));
+        assert_eq!(split_tail("short"), ("short".into(), None));
+    }
+}

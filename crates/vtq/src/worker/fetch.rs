@@ -1,0 +1,344 @@
+//! The fetcher: when to read, how many, from which place in the line, and how long to wait.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio_postgres::Client;
+use tokio_postgres::types::Type;
+
+use super::connection::Connected;
+use super::event::WorkerEvent;
+use super::flight::{Flight, Phase};
+use super::handler::Cancel;
+use super::health::chain;
+use super::plan::{Delivery, Plan, count, lock};
+use super::run::feed;
+use crate::call::{self, Param};
+use crate::dead_letter;
+use crate::error::{Error, Result};
+use crate::message::Message;
+use crate::read::{self, Place, ReadOptions};
+use crate::sql;
+use crate::wire::Interval;
+
+/// The first wait after an empty read; it grows while nothing comes.
+const FIRST_POLL: Duration = Duration::from_millis(10);
+/// How long nothing must have come before the worker announces that it sleeps.
+const LINGER: Duration = Duration::from_secs(1);
+/// The slowest poll while a listener hears, unless another is set: the last resort.
+const HEARING_POLL: Duration = Duration::from_secs(30);
+/// The slowest poll without one, unless another is set.
+const DEAF_POLL: Duration = Duration::from_secs(1);
+/// A read from the front may cost a tenth of the time, and need not come more often than this.
+const LEAST_BETWEEN_FULL: Duration = Duration::from_millis(20);
+const LEAST_BETWEEN_SWEEPS: Duration = Duration::from_secs(1);
+/// How long an announcement outlives the sleep it was made for.
+const ANNOUNCED_FOR: Duration = Duration::from_secs(60);
+/// The most messages in one read: a bigger one would make the first of them wait.
+const MOST_AT_ONCE: usize = 1000;
+
+/// What the fetcher remembers of one queue.
+#[derive(Debug, Default)]
+struct Memory {
+    /// For each priority level, the last place in the line that was handed to this process.
+    floors: Vec<Option<Place>>,
+    /// The levels that the floors belong to.
+    levels: Vec<i16>,
+    full_due: Option<Instant>,
+    sweep_due: Option<Instant>,
+    trouble_until: Option<Instant>,
+    is_in_trouble: bool,
+}
+
+/// How a round of reads went.
+#[derive(Debug, Clone, Copy, Default)]
+struct Round {
+    found: usize,
+    /// Whether some capsule had room for more than it was given.
+    has_room: bool,
+    /// Whether every queue was read from its front, and all came back short.
+    is_drained: bool,
+}
+
+/// The fetcher's loop. Ends when the plan stops, or, for a worker that runs once, when there is nothing more to do.
+pub(super) async fn run(plan: Arc<Plan>) {
+    let mut fetcher = Fetcher {
+        connected: Connected::new(plan.clone(), "fetch"),
+        memories: plan.queues.iter().map(|_| Memory::default()).collect(),
+        poll: FIRST_POLL,
+        idle_since: None,
+        is_announced: false,
+        plan,
+    };
+    let stop = fetcher.plan.stop.clone();
+    while !stop.is_cancelled() {
+        let round = fetcher.round().await;
+        if fetcher.plan.settings.is_once && round.is_drained && fetcher.plan.flights().len() == 0 {
+            break;
+        }
+        tokio::select! {
+            () = stop.cancelled() => break,
+            () = fetcher.rest(round) => {}
+        }
+    }
+}
+
+struct Fetcher {
+    plan: Arc<Plan>,
+    connected: Connected,
+    memories: Vec<Memory>,
+    poll: Duration,
+    idle_since: Option<Instant>,
+    is_announced: bool,
+}
+
+impl Fetcher {
+    /// Reads for every capsule that has room.
+    async fn round(&mut self) -> Round {
+        let plan = self.plan.clone();
+        let mut round = Round { is_drained: true, ..Round::default() };
+        for (place, capsule) in plan.capsules.iter().enumerate() {
+            let mut room = capsule.room(plan.flights().len()).min(MOST_AT_ONCE);
+            if room == 0 {
+                round.is_drained = false;
+                continue;
+            }
+            for &queue in &capsule.queues {
+                let (found, is_drained) = self.read(queue, room).await;
+                round.found += found;
+                round.is_drained &= is_drained;
+                room -= found.min(room);
+                if found > 0 {
+                    feed(&plan, place);
+                }
+                if room == 0 || plan.stop.is_cancelled() {
+                    break;
+                }
+            }
+            round.has_room |= room > 0;
+        }
+        if round.found > 0 {
+            self.poll = FIRST_POLL;
+            self.idle_since = None;
+        }
+        round
+    }
+
+    /// Reads one queue: behind its floors, or from the front when that is due. Answers how many came, and whether the
+    /// front was seen and nothing more is there.
+    async fn read(&mut self, queue: usize, qty: usize) -> (usize, bool) {
+        let now = Instant::now();
+        let memory = &mut self.memories[queue];
+        if memory.trouble_until.is_some_and(|until| until > now) {
+            return (0, true);
+        }
+        let levels = lock(&self.plan.queues[queue].setting).priorities.clone();
+        if memory.levels != levels {
+            memory.floors = vec![None; levels.len()];
+            memory.levels = levels;
+        }
+        let is_full = memory.full_due.is_none_or(|due| due <= now);
+        let plan = self.plan.clone();
+        let Some(client) = self.connected.client(&plan.stop).await else { return (0, false) };
+        *lock(&plan.last_claim) = Some(Instant::now());
+        let floors = (!is_full).then_some(self.memories[queue].floors.as_slice());
+        let claim = claim(&plan, &client, queue, qty, floors);
+        let read = self.connected.bounded("read", claim).await;
+        match read {
+            Ok(messages) => {
+                self.connected.worked();
+                let found = messages.len();
+                self.took(queue, messages, is_full.then_some(now), now);
+                self.sweep(queue).await;
+                (found, is_full && found < qty)
+            }
+            Err(error) => {
+                self.trouble(queue, &error).await;
+                (0, false)
+            }
+        }
+    }
+
+    /// Takes messages in, and remembers the places they had.
+    fn took(&mut self, queue: usize, messages: Vec<Message>, full_since: Option<Instant>, asked_at: Instant) {
+        let plan = self.plan.clone();
+        let memory = &mut self.memories[queue];
+        if let Some(since) = full_since {
+            let took = since.elapsed();
+            memory.full_due = Some(Instant::now() + LEAST_BETWEEN_FULL.max(took * 10));
+        }
+        for message in &messages {
+            if let Some(level) = memory.levels.iter().position(|level| *level == message.priority) {
+                let place = (message.ready_at, message.lease.id);
+                memory.floors[level] = memory.floors[level].max(Some(place));
+            }
+        }
+        if std::mem::take(&mut memory.is_in_trouble) {
+            plan.events.tell(WorkerEvent::QueueBack { queue: plan.queues[queue].name.clone() });
+        }
+        let held_until = asked_at + plan.visibility_timeout(queue);
+        for message in &messages {
+            let flight = Flight {
+                lease: message.lease,
+                attempt: message.attempt,
+                cancel: Cancel::default(),
+                phase: Phase::Waiting,
+                held_until,
+            };
+            if plan.flights().begin(queue, flight).is_some() {
+                count(&plan.tally.lost);
+                let name = plan.queues[queue].name.clone();
+                plan.events.tell(WorkerEvent::LeaseLost { queue: name, id: message.lease.id });
+            }
+        }
+        let Some(capsule) = plan.capsules.iter().find(|capsule| capsule.queues.contains(&queue)) else {
+            return;
+        };
+        capsule.accept(messages.into_iter().map(|message| Delivery { queue, message }));
+    }
+
+    /// Sweeps now and then. A read from the front that comes back short has swept already, in SQL; a busy queue's
+    /// never does.
+    async fn sweep(&mut self, queue: usize) {
+        let now = Instant::now();
+        if self.memories[queue].sweep_due.is_some_and(|due| due > now) {
+            return;
+        }
+        let plan = self.plan.clone();
+        let Some(client) = self.connected.client(&plan.stop).await else { return };
+        let name = &plan.queues[queue].name;
+        let swept = self.connected.bounded("sweep", dead_letter::sweep(&*client, name, 1000)).await;
+        let took = now.elapsed();
+        self.memories[queue].sweep_due = Some(Instant::now() + LEAST_BETWEEN_SWEEPS.max(took * 10));
+        match swept {
+            Ok(swept) if swept.dead > 0 => {
+                plan.events.tell(WorkerEvent::Swept { queue: name.clone(), dead: swept.dead });
+            }
+            Ok(_) => {}
+            Err(error) => self.trouble(queue, &error).await,
+        }
+    }
+
+    /// Waits before the next try. An error of the queue, not of the database, holds up this queue alone.
+    async fn trouble(&mut self, queue: usize, error: &Error) {
+        let plan = self.plan.clone();
+        match self.connected.failed(error) {
+            Some(wait) => {
+                tokio::select! {
+                    () = plan.stop.cancelled() => {}
+                    () = tokio::time::sleep(wait) => {}
+                }
+            }
+            None => {
+                let memory = &mut self.memories[queue];
+                memory.trouble_until = Some(Instant::now() + Duration::from_secs(1));
+                if !std::mem::replace(&mut memory.is_in_trouble, true) {
+                    let queue = plan.queues[queue].name.clone();
+                    plan.events.tell(WorkerEvent::QueueTrouble { queue, error: chain(error) });
+                }
+            }
+        }
+    }
+
+    /// Waits until a read is worth while.
+    async fn rest(&mut self, round: Round) {
+        let plan = self.plan.clone();
+        if round.found > 0 && round.has_room {
+            // More may have come meanwhile.
+            return self.nap(Duration::ZERO).await;
+        }
+        if !round.has_room {
+            // A slot that becomes free stirs; so does the end of all, for a worker that runs once.
+            return plan.stir.notified().await;
+        }
+        if plan.settings.is_once {
+            return self.nap(FIRST_POLL).await;
+        }
+        let idle_since = *self.idle_since.get_or_insert_with(Instant::now);
+        if idle_since.elapsed() < LINGER || plan.flights().len() > 0 {
+            let poll = self.poll;
+            self.poll = (poll * 5 / 4).min(Duration::from_millis(200));
+            return self.nap(poll).await;
+        }
+        self.sleep().await;
+    }
+
+    async fn nap(&self, length: Duration) {
+        tokio::select! {
+            () = self.plan.stir.notified() => {}
+            () = tokio::time::sleep(length) => {}
+        }
+    }
+
+    /// Announces the sleep, looks once more, and sleeps until a notification, the next due time, or the slowest poll.
+    async fn sleep(&mut self) {
+        let plan = self.plan.clone();
+        let unset = if plan.is_hearing() { HEARING_POLL } else { DEAF_POLL };
+        let slowest = plan.settings.slowest_poll.unwrap_or(unset);
+        let Some(client) = self.connected.client(&plan.stop).await else { return };
+        let doze = self.connected.bounded("doze", doze(&plan, &client, slowest + ANNOUNCED_FOR)).await;
+        let (due_in, is_written) = match doze {
+            Ok(answer) => answer,
+            Err(error) => return self.trouble(0, &error).await,
+        };
+        self.is_announced = true;
+        // Whoever sent before the announcement shows now, or still holds a lock that says so.
+        for memory in &mut self.memories {
+            memory.full_due = None;
+        }
+        if self.round().await.found > 0 {
+            return self.rise().await;
+        }
+        plan.events.tell(WorkerEvent::Asleep);
+        let poll = if is_written { Duration::from_millis(50) } else { slowest };
+        let length = due_in.map_or(poll, |due| due.clamp(Duration::from_millis(5), poll));
+        let was_woken = tokio::select! {
+            () = plan.stir.notified() => true,
+            () = tokio::time::sleep(length) => false,
+        };
+        for memory in &mut self.memories {
+            memory.full_due = None;
+        }
+        if was_woken || due_in.is_some_and(|due| due <= length) {
+            // Awake for a while: what has come is seldom alone.
+            self.poll = FIRST_POLL;
+            self.idle_since = None;
+            self.rise().await;
+        }
+    }
+
+    /// Takes the announcement back, so that a busy queue sends no notifications.
+    async fn rise(&mut self) {
+        if !std::mem::take(&mut self.is_announced) {
+            return;
+        }
+        let plan = self.plan.clone();
+        let Some(client) = self.connected.client(&plan.stop).await else { return };
+        let params: [Param<'_>; 1] = [(&&*plan.worker_id, Type::TEXT)];
+        let rise = call::rows(&*client, "take back the announcement", sql::RISE, &params);
+        if let Err(error) = self.connected.bounded("rise", rise).await {
+            self.connected.failed(&error);
+        }
+    }
+}
+
+async fn claim(
+    plan: &Plan,
+    client: &Client,
+    queue: usize,
+    qty: usize,
+    floors: Option<&[Option<Place>]>,
+) -> Result<Vec<Message>> {
+    let options = ReadOptions::new().qty(qty).visibility_timeout(plan.visibility_timeout(queue));
+    read::read(client, sql::CLAIM, &plan.queues[queue].name, &options, floors).await
+}
+
+async fn doze(plan: &Plan, client: &Client, at_most: Duration) -> Result<(Option<Duration>, bool)> {
+    let what = "announce the sleep";
+    let queues = plan.queue_names();
+    let params: [Param<'_>; 3] =
+        [(&queues, Type::TEXT_ARRAY), (&&*plan.worker_id, Type::TEXT), (&Interval(at_most), Type::INTERVAL)];
+    let row = call::row(client, what, sql::DOZE, &params).await?;
+    let due_in = call::column::<Option<Interval>>(&row, 0, what)?.map(|due| due.0);
+    Ok((due_in, call::column(&row, 1, what)?))
+}

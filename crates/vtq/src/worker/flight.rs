@@ -1,0 +1,122 @@
+//! The messages that this process holds: from the read that leased them to the statement that settled them.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use super::handler::{Cancel, CancelCause};
+use crate::message::{Lease, MessageId};
+
+/// A message that this process holds.
+#[derive(Debug)]
+pub(super) struct Flight {
+    pub(super) lease: Lease,
+    pub(super) attempt: i32,
+    pub(super) cancel: Cancel,
+    pub(super) phase: Phase,
+    /// Until when the lease lasts at the least, by this process's clock.
+    pub(super) held_until: Instant,
+}
+
+/// How far a message has come in this process.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Phase {
+    /// Leased, and not started.
+    Waiting,
+    /// With a handler, which must have ended at `overdue`, grace included.
+    Running { since: Instant, overdue: Option<Instant> },
+    /// Ended; the database has yet to record it.
+    Ending,
+}
+
+/// All of them, by queue (its place in the plan) and message.
+#[derive(Debug, Default)]
+pub(super) struct Flights(HashMap<(usize, MessageId), Flight>);
+
+impl Flights {
+    /// Adds a delivery. An older one of the same message has lost its lease: it is cancelled and returned.
+    pub(super) fn begin(&mut self, queue: usize, flight: Flight) -> Option<Flight> {
+        let older = self.0.insert((queue, flight.lease.id), flight);
+        if let Some(older) = &older {
+            older.cancel.give(CancelCause::LeaseLost);
+        }
+        older
+    }
+
+    /// Marks a delivery as started; false when its lease is lost, or may have lapsed while it waited.
+    pub(super) fn start(&mut self, queue: usize, lease: Lease, overdue: Option<Duration>) -> bool {
+        let now = Instant::now();
+        let Some(flight) = self.held(queue, lease) else { return false };
+        if flight.held_until <= now {
+            return false;
+        }
+        flight.phase =
+            Phase::Running { since: now, overdue: overdue.and_then(|limit| now.checked_add(limit)) };
+        true
+    }
+
+    /// Marks a delivery as ended; false when its lease is lost or something else has ended it.
+    pub(super) fn end(&mut self, queue: usize, lease: Lease) -> bool {
+        match self.held(queue, lease) {
+            Some(flight) if !matches!(flight.phase, Phase::Ending) => {
+                flight.phase = Phase::Ending;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Removes a delivery; `None` when it is not held any more.
+    pub(super) fn remove(&mut self, queue: usize, lease: Lease) -> Option<Flight> {
+        self.held(queue, lease)?;
+        self.0.remove(&(queue, lease.id))
+    }
+
+    /// Returns a delivery that is held.
+    pub(super) fn get(&self, queue: usize, lease: Lease) -> Option<&Flight> {
+        self.0.get(&(queue, lease.id)).filter(|flight| flight.lease == lease)
+    }
+
+    fn held(&mut self, queue: usize, lease: Lease) -> Option<&mut Flight> {
+        self.0.get_mut(&(queue, lease.id)).filter(|flight| flight.lease == lease)
+    }
+
+    /// Returns the leases of a queue, by message: locks on them are taken in that order.
+    pub(super) fn leases(&self, queue: usize) -> Vec<Lease> {
+        let mut leases: Vec<Lease> =
+            self.0.iter().filter(|((of, _), _)| *of == queue).map(|(_, flight)| flight.lease).collect();
+        leases.sort_unstable_by_key(|lease| lease.id);
+        leases
+    }
+
+    /// Notes that leases last until an instant.
+    pub(super) fn extended(&mut self, queue: usize, leases: &[Lease], until: Instant) {
+        for lease in leases {
+            if let Some(flight) = self.held(queue, *lease) {
+                flight.held_until = until;
+            }
+        }
+    }
+
+    /// Returns those that run past their time and their grace: their handlers do not react.
+    pub(super) fn overdue(&self, now: Instant) -> Vec<(usize, Lease, Duration)> {
+        let late = |flight: &Flight| match flight.phase {
+            Phase::Running { since, overdue: Some(overdue) } if overdue <= now => Some(now - since),
+            _ => None,
+        };
+        self.0.iter().filter_map(|((queue, _), flight)| Some((*queue, flight.lease, late(flight)?))).collect()
+    }
+
+    /// Returns those with a handler.
+    pub(super) fn running(&self) -> Vec<(usize, Lease, Cancel)> {
+        self.0
+            .iter()
+            .filter(|(_, flight)| matches!(flight.phase, Phase::Running { .. }))
+            .map(|((queue, _), flight)| (*queue, flight.lease, flight.cancel.clone()))
+            .collect()
+    }
+
+    /// Returns how many are held.
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+}

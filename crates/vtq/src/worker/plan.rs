@@ -1,0 +1,277 @@
+//! What the parts of the engine share.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::runtime::Handle;
+use tokio::sync::{Notify, mpsc};
+use tokio_util::sync::CancellationToken;
+
+use super::Stopped;
+use super::builder::{Settings, WorkerBuilder};
+use super::event::Events;
+use super::flight::Flights;
+use super::handler::AnyHandler;
+use super::health::Health;
+use super::settle::Ended;
+use crate::connect::Vtq;
+use crate::error::Result;
+use crate::message::Message;
+use crate::name::QueueName;
+
+/// How far ahead of the handlers messages are fetched: as many as they handle in this time. Slow handlers get
+/// nothing ahead, so that what waits stays visible to other workers.
+const AHEAD: Duration = Duration::from_millis(20);
+const MOST_AHEAD: usize = 1000;
+/// How many outcomes may wait to be recorded before fetching pauses.
+const MOST_UNSETTLED: usize = 2000;
+
+/// The engine's shared state.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) vtq: Vtq,
+    pub(super) worker_id: Arc<str>,
+    pub(super) settings: Settings,
+    pub(super) events: Events,
+    pub(super) queues: Vec<Served>,
+    pub(super) capsules: Vec<Slots>,
+    /// Where handlers run.
+    pub(super) handlers: Handle,
+    /// Held for moments, never while waiting for anything.
+    pub(super) flights: Mutex<Flights>,
+    pub(super) outcomes: mpsc::UnboundedSender<Ended>,
+    /// There may be something to fetch, or room for it.
+    pub(super) stir: Notify,
+    /// Take no more messages.
+    pub(super) stop: CancellationToken,
+    /// Everything is settled that will be: the settler and the listener end.
+    pub(super) close: CancellationToken,
+    pub(super) health: Health,
+    pub(super) tally: Tally,
+    pub(super) last_claim: Mutex<Option<Instant>>,
+    /// Whether the listener hears.
+    hearing: AtomicBool,
+}
+
+/// A queue that is served, and what it is set to.
+#[derive(Debug)]
+pub(super) struct Served {
+    pub(super) name: QueueName,
+    pub(super) setting: Mutex<QueueSetting>,
+}
+
+/// What a queue is set to, as far as the engine needs it.
+#[derive(Debug, Clone, Default)]
+pub(super) struct QueueSetting {
+    pub(super) visibility_timeout: Duration,
+    pub(super) priorities: Vec<i16>,
+}
+
+/// A capsule at work: its slots, and the messages that wait for one.
+#[derive(Debug)]
+pub(super) struct Slots {
+    /// The queues, by their place in the plan, the one served first in front.
+    pub(super) queues: Vec<usize>,
+    pub(super) concurrency: usize,
+    pub(super) handler: Arc<dyn AnyHandler>,
+    state: Mutex<SlotState>,
+}
+
+#[derive(Debug)]
+struct SlotState {
+    waiting: VecDeque<Delivery>,
+    running: usize,
+    ended: u64,
+    /// Runs a second, smoothed.
+    rate: f64,
+    measured_at: Instant,
+    measured_ended: u64,
+}
+
+/// A message on its way to a handler.
+#[derive(Debug)]
+pub(super) struct Delivery {
+    pub(super) queue: usize,
+    pub(super) message: Message,
+}
+
+/// What a worker has done, in numbers.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    pub(super) done: AtomicU64,
+    pub(super) retried: AtomicU64,
+    pub(super) given_back: AtomicU64,
+    pub(super) dead: AtomicU64,
+    pub(super) lost: AtomicU64,
+    pub(super) interrupted: AtomicU64,
+}
+
+impl Plan {
+    pub(super) fn new(
+        builder: WorkerBuilder,
+        handlers: Handle,
+        outcomes: mpsc::UnboundedSender<Ended>,
+        stop: CancellationToken,
+    ) -> Result<Self> {
+        let WorkerBuilder { vtq, capsules, settings } = builder;
+        let mut queues: Vec<Served> = Vec::new();
+        let mut slots: Vec<Slots> = Vec::new();
+        for capsule in capsules {
+            let mut places = Vec::new();
+            for queue in &capsule.queues {
+                places.push(queues.len());
+                queues.push(Served { name: QueueName::new(queue)?, setting: Mutex::default() });
+            }
+            slots.push(Slots::new(places, capsule.concurrency, capsule.handler));
+        }
+        let events = settings.events.clone();
+        Ok(Self {
+            vtq,
+            worker_id: identity().into(),
+            health: Health::new(events.clone()),
+            events,
+            settings,
+            queues,
+            capsules: slots,
+            handlers,
+            flights: Mutex::default(),
+            outcomes,
+            stir: Notify::new(),
+            stop,
+            close: CancellationToken::new(),
+            tally: Tally::default(),
+            last_claim: Mutex::default(),
+            hearing: AtomicBool::new(false),
+        })
+    }
+
+    pub(super) fn set_hearing(&self, hears: bool) {
+        self.hearing.store(hears, Ordering::Release);
+    }
+
+    pub(super) fn is_hearing(&self) -> bool {
+        self.hearing.load(Ordering::Acquire)
+    }
+
+    pub(super) fn flights(&self) -> MutexGuard<'_, Flights> {
+        lock(&self.flights)
+    }
+
+    pub(super) fn queue_names(&self) -> Vec<&str> {
+        self.queues.iter().map(|served| served.name.as_str()).collect()
+    }
+
+    /// How long a lease of this queue lasts from a read or a heartbeat on.
+    pub(super) fn visibility_timeout(&self, queue: usize) -> Duration {
+        self.settings
+            .visibility_timeout
+            .unwrap_or_else(|| lock(&self.queues[queue].setting).visibility_timeout)
+    }
+
+    /// How often leases are lengthened: a third of the shortest visibility timeout, if nothing else is set.
+    pub(super) fn heartbeat(&self) -> Duration {
+        let shortest = (0..self.queues.len()).map(|queue| self.visibility_timeout(queue)).min();
+        let third = shortest.unwrap_or(Duration::from_secs(30)) / 3;
+        self.settings.heartbeat.map_or(third, |set| set.min(third)).max(Duration::from_millis(1))
+    }
+}
+
+impl Slots {
+    pub(super) fn new(queues: Vec<usize>, concurrency: usize, handler: Arc<dyn AnyHandler>) -> Self {
+        let state = SlotState {
+            waiting: VecDeque::new(),
+            running: 0,
+            ended: 0,
+            rate: 0.0,
+            measured_at: Instant::now(),
+            measured_ended: 0,
+        };
+        Self { queues, concurrency, handler, state: Mutex::new(state) }
+    }
+
+    /// How many messages it is worth to fetch now.
+    pub(super) fn room(&self, held: usize) -> usize {
+        let mut state = lock(&self.state);
+        state.measure();
+        let ahead = ((state.rate * AHEAD.as_secs_f64()) as usize).min(MOST_AHEAD);
+        let slots = (self.concurrency + ahead).saturating_sub(state.running + state.waiting.len());
+        slots.min((self.concurrency + ahead + MOST_UNSETTLED).saturating_sub(held))
+    }
+
+    /// Takes messages in, in their order.
+    pub(super) fn accept(&self, deliveries: impl IntoIterator<Item = Delivery>) {
+        lock(&self.state).waiting.extend(deliveries);
+    }
+
+    /// Takes a slot for the first message that waits; `None` when there is no slot or no message.
+    pub(super) fn begin(&self) -> Option<Delivery> {
+        let mut state = lock(&self.state);
+        if state.running >= self.concurrency {
+            return None;
+        }
+        let delivery = state.waiting.pop_front()?;
+        state.running += 1;
+        Some(delivery)
+    }
+
+    /// Gives the slot of a run that ended to the next message, or back.
+    pub(super) fn next(&self) -> Option<Delivery> {
+        let mut state = lock(&self.state);
+        state.ended += 1;
+        let next = state.waiting.pop_front();
+        if next.is_none() {
+            state.running -= 1;
+        }
+        next
+    }
+
+    /// Takes away what waits for a slot.
+    pub(super) fn clear(&self) -> Vec<Delivery> {
+        lock(&self.state).waiting.drain(..).collect()
+    }
+}
+
+impl SlotState {
+    fn measure(&mut self) {
+        const SPAN: Duration = Duration::from_millis(50);
+        let elapsed = self.measured_at.elapsed();
+        if elapsed < SPAN {
+            return;
+        }
+        let now = (self.ended - self.measured_ended) as f64 / elapsed.as_secs_f64();
+        self.rate = (self.rate + now) / 2.0;
+        (self.measured_at, self.measured_ended) = (Instant::now(), self.ended);
+    }
+}
+
+impl Tally {
+    pub(super) fn stopped(&self) -> Stopped {
+        let read = |number: &AtomicU64| number.load(Ordering::Relaxed);
+        Stopped {
+            done: read(&self.done),
+            retried: read(&self.retried),
+            given_back: read(&self.given_back),
+            dead: read(&self.dead),
+            lost: read(&self.lost),
+            interrupted: read(&self.interrupted),
+        }
+    }
+}
+
+/// Host, pid and a random part: a process that takes the place of another is not taken for it.
+fn identity() -> String {
+    let host = whoami::hostname().unwrap_or_else(|_| "unknown".into());
+    format!("{host}:{}:{:08x}", std::process::id(), rand::random::<u32>())
+}
+
+/// Counts one.
+pub(super) fn count(number: &AtomicU64) {
+    number.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Locks, also after a panic elsewhere: nothing behind these locks is left half changed.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
