@@ -18,7 +18,8 @@ BEGIN
     END IF;
     BEGIN
         IF jsonb_typeof(value) = 'number' THEN
-            length := make_interval(secs => (value #>> '{}')::double precision);
+            -- Cut at some millennia, past every range: PostgreSQL 14 lets a length overflow and cannot print it then.
+            length := make_interval(secs => greatest(-1e11, least(1e11, (value #>> '{}')::numeric))::double precision);
         ELSIF jsonb_typeof(value) = 'string' THEN
             length := (value #>> '{}')::interval;
         END IF;

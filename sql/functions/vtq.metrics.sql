@@ -60,7 +60,8 @@ BEGIN
     pause_reason := CASE WHEN setting.paused_until > at THEN setting.pause_reason END;
     table_bytes := pg_total_relation_size(format('vtq.%I', queue)::regclass);
     EXECUTE format($sql$
-        SELECT $2 - min(f.ready_at)
+        -- A plain INSERT may say '-infinity', which older servers cannot subtract.
+        SELECT $2 - CASE WHEN isfinite(min(f.ready_at)) THEN min(f.ready_at) END
         FROM unnest($1) AS p (level)
         CROSS JOIN LATERAL (
             SELECT m.ready_at FROM vtq.%1$I AS m

@@ -2,3 +2,5 @@
 #![allow(clippy::unwrap_used)]
 
 mod dev;
+mod sql;
+mod worker;

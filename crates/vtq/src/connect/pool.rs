@@ -149,23 +149,6 @@ impl PooledClient {
         pooled.running.fetch_sub(1, Ordering::Relaxed);
         answer
     }
-
-    /// Runs several statements, such as a transaction, with one limit for all.
-    pub(crate) async fn bounded_with<T>(
-        &mut self,
-        what: &str,
-        statements: impl AsyncFnOnce(&mut Client) -> Result<T>,
-    ) -> Result<T> {
-        let limit = self.limit;
-        let pooled = &mut *self.object;
-        pooled.running.fetch_add(1, Ordering::Relaxed);
-        let Ok(answer) = tokio::time::timeout(limit, statements(&mut pooled.client)).await else {
-            pooled.cancel();
-            return Err(Error::timeout(what, limit));
-        };
-        pooled.running.fetch_sub(1, Ordering::Relaxed);
-        answer
-    }
 }
 
 impl Deref for PooledClient {

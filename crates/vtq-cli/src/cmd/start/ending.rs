@@ -30,18 +30,17 @@ impl Ended {
         Self { outcome, why: Some(why.into()) }
     }
 
-    /// A run that was told to end.
+    /// A run that was told to end, as a failure: the engine knows the cause, and makes of it what it is.
     ///
     /// Whatever the command said afterwards does not count: many exit with 0 when they are asked to stop, which does
-    /// not mean that the message was handled. It is given back, and may run twice, but is never lost.
+    /// not mean that the message was handled. It may run twice, but it is never lost.
     pub(super) fn cancelled(cause: CancelCause) -> Self {
-        match cause {
-            CancelCause::Shutdown => {
-                Self::other("shutdown", Outcome::Released { reason: Some("the worker stopped".into()) })
-            }
-            CancelCause::TimedOut => Self::failed("timed out", Failure::new("ran into its time limit")),
-            _ => Self::failed("lease lost", Failure::new("the lease was lost")),
-        }
+        let why = match cause {
+            CancelCause::Shutdown => "interrupted by shutdown",
+            CancelCause::TimedOut => "timed out",
+            _ => "lease lost",
+        };
+        Self::failed(why, Failure::new(why))
     }
 
     /// A command that could not be started is no fault of the message, so this does not count as an attempt.

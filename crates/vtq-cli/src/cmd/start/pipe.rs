@@ -47,6 +47,7 @@ struct Idle {
 #[derive(Debug)]
 struct Talker {
     child: Child,
+    has_replied: bool,
     stdin: ChildStdin,
     stdout: BufReader<ChildStdout>,
 }
@@ -86,13 +87,16 @@ impl Pipe {
         let ended = answer.and_then(|line| reply::outcome(&line, message.id(), self.defer).map_err(Fault::Bad));
         match ended {
             Ok(ended) => {
+                talker.has_replied = true;
                 let mut idle = self.idle();
                 (idle.deaths, idle.start_at) = (0, None);
                 idle.children.push(talker);
                 ended
             }
             Err(fault) => {
-                self.count_death();
+                if !talker.has_replied {
+                    self.count_death();
+                }
                 talker.fail(fault).await
             }
         }
@@ -102,7 +106,7 @@ impl Pipe {
     pub(super) async fn close(&self) {
         let children = std::mem::take(&mut self.idle().children);
         let mut ends = JoinSet::new();
-        for Talker { mut child, stdin, stdout } in children {
+        for Talker { mut child, stdin, stdout, .. } in children {
             // The end of its input is the signal to end; who does not heed it gets the others.
             drop(stdin);
             ends.spawn(async move {
@@ -142,7 +146,7 @@ impl Pipe {
             .stdin()
             .zip(child.stdout())
             .ok_or_else(|| io::Error::other("the new process has no pipes"))?;
-        Ok(Talker { child, stdin, stdout: BufReader::new(stdout) })
+        Ok(Talker { child, has_replied: false, stdin, stdout: BufReader::new(stdout) })
     }
 
     fn count_death(&self) {
@@ -201,7 +205,7 @@ impl Talker {
                     |_| ("lost".to_owned(), "lost".to_owned()),
                     ending::name,
                 );
-                let text = format!("the child ended without a reply: {class}");
+                let text = format!("the child ended before it had answered with a line: {class}");
                 Ended::failed(class.clone(), Failure::new(text).class(class).code(code))
             }
         }

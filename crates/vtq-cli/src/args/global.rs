@@ -1,55 +1,55 @@
-//! The command line: what can be given, and the help that says so.
+//! What every command takes.
 
-use clap::{Parser, Subcommand, ValueEnum};
+use std::time::Duration;
+
+use clap::{ArgAction, ValueEnum};
 use vtq::{ConnectOptions, Vtq};
-
-use crate::cmd;
-
-/// A message queue inside PostgreSQL.
-#[derive(Debug, Parser)]
-#[command(name = "vtq", version)]
-pub(crate) struct Args {
-    #[command(flatten)]
-    pub(crate) global: Global,
-    #[command(subcommand)]
-    pub(crate) command: Command,
-}
 
 /// What every command takes.
 #[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Options of every command")]
 pub(crate) struct Global {
-    /// The database
+    /// The database, as libpq's URL or keyword string
+    ///
+    /// What it leaves open comes from libpq's environment: PGHOST, PGPORT, PGUSER, PGPASSWORD, PGDATABASE, PGSSLMODE
+    /// and so on, and a password from PGPASSFILE or ~/.pgpass. A password on the command line shows in `ps`: keep it
+    /// in DATABASE_URL, PGPASSWORD or ~/.pgpass.
     #[arg(long, global = true, env = "DATABASE_URL", hide_env_values = true, value_name = "URL")]
     database_url: Option<Secret>,
     /// Answer in JSON
+    ///
+    /// One document: an object, or an array where there can be many. Lengths of time have their unit in the name of
+    /// the key, instants are RFC 3339, and numbers in messages are as they were sent, digit for digit.
     #[arg(long, global = true)]
     pub(crate) json: bool,
-    /// Say nothing but what was asked for
+    /// Print only what was asked for: no remarks, no progress
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,
-    /// Log more to standard error
-    #[arg(long, short, global = true, action = clap::ArgAction::Count)]
+    /// Log to standard error; -vv and -vvv log more
+    ///
+    /// Default: warnings. RUST_LOG, where set, says it in detail. Messages are never logged.
+    #[arg(long, short, global = true, action = ArgAction::Count)]
     pub(crate) verbose: u8,
     /// When to use colours
+    ///
+    /// `auto`: on a terminal, unless NO_COLOR is set.
     #[arg(long, global = true, value_enum, default_value_t = Color::Auto, value_name = "WHEN")]
     pub(crate) color: Color,
 }
 
-/// A text that must not be shown.
+/// A text that may hold a password.
 #[derive(Clone)]
-pub(crate) struct Secret(String);
+struct Secret(String);
 
+/// When to use colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Color {
+    /// On a terminal.
     Auto,
+    /// Everywhere.
     Always,
+    /// Nowhere.
     Never,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    Start(cmd::start::StartArgs),
-    Demo(cmd::demo::DemoArgs),
 }
 
 impl Global {
@@ -71,6 +71,11 @@ impl Global {
     pub(crate) async fn connect(&self) -> vtq::Result<Vtq> {
         self.options()?.connect().await
     }
+
+    /// Connects for statements that may take longer than most: an exact count, a change of a table.
+    pub(crate) async fn connect_patiently(&self) -> vtq::Result<Vtq> {
+        self.options()?.statement_limit(Duration::from_secs(600)).connect().await
+    }
 }
 
 impl From<&str> for Secret {
@@ -81,6 +86,6 @@ impl From<&str> for Secret {
 
 impl std::fmt::Debug for Secret {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Secret")
+        f.write_str("...")
     }
 }

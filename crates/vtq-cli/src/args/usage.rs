@@ -1,0 +1,99 @@
+//! What is wrong with a command line, in one sentence.
+
+use std::ffi::OsString;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+/// Why there is nothing to run.
+#[derive(Debug)]
+pub(crate) enum Refusal {
+    /// Help or version was asked for.
+    Text(String),
+    /// No command was given: help, as an error.
+    Help(String),
+    /// Something is wrong; one line.
+    Wrong(String),
+}
+
+impl Refusal {
+    /// Words what clap says, without any of the given words that may hold a password.
+    pub(super) fn of(error: &clap::Error, words: impl Iterator<Item = OsString>) -> Self {
+        let text = error.render().to_string();
+        match error.kind() {
+            ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Self::Text(text),
+            ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => Self::Help(text),
+            _ => Self::Wrong(sentence(error, &text, words)),
+        }
+    }
+}
+
+fn sentence(error: &clap::Error, text: &str, words: impl Iterator<Item = OsString>) -> String {
+    let body = text.split("\n\nUsage:").next().unwrap_or(text);
+    let body = body.split("\n\nFor more information").next().unwrap_or(body);
+    let body = body.strip_prefix("error: ").unwrap_or(body);
+    // clap quotes a value that breaks a rule as it is, control characters included.
+    let mut line = body.split_whitespace().collect::<Vec<_>>().join(" ");
+    line = line.chars().map(|c| if c.is_control() { '\u{FFFD}' } else { c }).collect();
+    for secret in words.filter_map(|word| secret_in(&word.to_string_lossy())) {
+        line = line.replace(&secret, "...");
+    }
+    let command = match error.get(ContextKind::Usage) {
+        Some(ContextValue::StyledStr(usage)) => command_in(&usage.to_string()),
+        _ => "vtq".into(),
+    };
+    format!("{line}; see `{command} --help`")
+}
+
+/// The command that a usage line is about.
+fn command_in(usage: &str) -> String {
+    let words = usage.trim_start_matches("Usage:").split_whitespace();
+    let names = words.take_while(|word| word.chars().all(|c| c.is_ascii_lowercase() || c == '-') && !word.starts_with('-'));
+    names.collect::<Vec<_>>().join(" ")
+}
+
+/// A URL or a keyword string may stand where it does not belong, such as in the place of a command.
+fn secret_in(word: &str) -> Option<String> {
+    let value = match word.split_once('=') {
+        Some((option, value)) if option.starts_with('-') => value,
+        _ => word,
+    };
+    let is_secret = value.contains("://") || value.to_ascii_lowercase().contains("password");
+    (is_secret && !value.is_empty()).then(|| value.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wrong(line: &[&str]) -> String {
+        let error = crate::args::command().try_get_matches_from(line).expect_err("the line is wrong");
+        match Refusal::of(&error, line.iter().map(OsString::from)) {
+            Refusal::Wrong(text) => text,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_mistake_is_one_line_that_says_where_to_look() {
+        let text = wrong(&["vtq", "read", "orders", "--qty", "0"]);
+
+        assert_eq!(text, "invalid value '0' for '--qty <N>': 0 is not in 1..=10000; see `vtq read --help`");
+        assert!(wrong(&["vtq", "dlq", "prge"]).contains("similar subcommand exists: 'purge'"));
+        assert!(wrong(&["vtq", "read", "a\nb"]).contains("is not a queue name"));
+    }
+
+    #[test]
+    fn no_password_is_quoted() {
+        for line in [
+            &["vtq", "postgres://u:P4SSW0RD@h/d"][..],
+            &["vtq", "queues", "postgres://u:P4SSW0RD@h/d"],
+            &["vtq", "queues", "--url=postgres://u:P4SSW0RD@h/d"],
+            &["vtq", "queues", "--exact=postgres://u:P4SSW0RD@h/d"],
+            &["vtq", "read", "host=h password=P4SSW0RD"],
+            &["vtq", "read", "orders", "--qty", "postgres://u:P4SSW0RD@h/d"],
+        ] {
+            let text = wrong(line);
+            assert!(!text.contains("P4SS"), "{text}");
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! The demo's handler, and the process that it runs in.
+//!
+//! What becomes of a message hangs on its id alone, so that every run tells the same story.
+
+use std::io::Read;
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
+use tokio::sync::oneshot;
+use vtq::{Capsule, Failure, Message, MessageId, Outcome, Worker, handler_fn};
+
+use super::QUEUE;
+use crate::args::Global;
+use crate::exit::Exit;
+
+/// How many messages are in hand at once.
+pub(super) const SLOTS: u32 = 5;
+
+/// Far enough apart that they do not run together, and within the sample.
+const KILLS_ONCE: MessageId = 7;
+const KILLS_ALWAYS: MessageId = 31;
+
+/// Long enough for the other messages in hand to end, so that a killer takes few with it.
+const BEFORE_THE_KILL: Duration = Duration::from_millis(120);
+
+/// What the handler makes of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Role {
+    Succeeds,
+    /// Fails this many times, and then succeeds.
+    Fails(i32),
+    FailsAlways,
+    FailsForGood,
+    DefersOnce,
+    KillsOnce,
+    KillsAlways,
+}
+
+impl Role {
+    fn of(id: MessageId) -> Self {
+        // Fibonacci hashing (Knuth, The Art of Computer Programming, volume 3, section 6.4): ids in a row spread
+        // evenly, so that a short file sees each kind too.
+        match (id, (id.unsigned_abs().wrapping_mul(0x9E37_79B9_7F4A_7C15)) >> 58) {
+            (KILLS_ONCE, _) => Self::KillsOnce,
+            (KILLS_ALWAYS, _) => Self::KillsAlways,
+            (_, 1..=3) => Self::FailsAlways,
+            (_, 15..=16) => Self::FailsForGood,
+            (_, 21..=23) => Self::DefersOnce,
+            (_, 30..=35) => Self::Fails(1),
+            (_, 52..=54) => Self::Fails(2),
+            _ => Self::Succeeds,
+        }
+    }
+}
+
+/// Runs a worker until standard input ends: it does when the demo is done, and also when the demo was killed.
+pub(super) async fn work(global: &Global, pace: Duration) -> anyhow::Result<Exit> {
+    let vtq = global.connect().await?;
+    let handler = handler_fn(move |message, _| handle(message, pace));
+    let capsule = Capsule::new([QUEUE], handler).concurrency(SLOTS as usize);
+    Worker::builder(&vtq).capsule(capsule).build()?.run(end_of_input()).await?;
+    Ok(Exit::Done)
+}
+
+async fn end_of_input() {
+    let (sender, receiver) = oneshot::channel::<()>();
+    // A thread of its own, because the runtime waits at its end for a read that it has begun, and this one may
+    // never end.
+    std::thread::spawn(move || {
+        let _ = std::io::stdin().read_to_end(&mut Vec::new());
+        drop(sender);
+    });
+    let _ = receiver.await;
+}
+
+async fn handle(message: Message, pace: Duration) -> Result<Outcome, Failure> {
+    let id = message.id();
+    let body: Value = message.decode()?;
+    let event = body.get("event").and_then(Value::as_str).unwrap_or("message").to_owned();
+    // Half the pace to one and a half of it.
+    tokio::time::sleep(pace.mul_f64(0.5 + f64::from(id.rem_euclid(8) as u8) / 7.0)).await;
+    match Role::of(id) {
+        Role::Fails(times) if message.attempt <= times => Err(unavailable(&event)),
+        Role::FailsAlways => Err(unavailable(&event)),
+        Role::FailsForGood => Err(Failure::permanent(format!("the tracker answered 422: it knows no `{event}`"))
+            .class("TrackerRefused")
+            .code("422")),
+        Role::DefersOnce if message.lease.read_ct == 1 => Ok(Outcome::Deferred {
+            delay: Duration::from_millis(500),
+            reason: Some("the tracker asked to come back in half a second".into()),
+        }),
+        Role::KillsOnce if message.lease.read_ct == 1 => die().await,
+        Role::KillsAlways => die().await,
+        _ => Ok(Outcome::Done),
+    }
+}
+
+fn unavailable(event: &str) -> Failure {
+    Failure::new(format!("the tracker answered 503 to `{event}`"))
+        .class("TrackerUnavailable")
+        .code("503")
+        .detail("demo::tracker::post\ndemo::handle\nvtq::worker::run")
+}
+
+/// Ends this process as the kernel does when memory runs out: no destructor runs, and nothing is reported.
+async fn die() -> ! {
+    tokio::time::sleep(BEFORE_THE_KILL).await;
+    let _ = kill(Pid::this(), Signal::SIGKILL);
+    std::future::pending().await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sample_sees_every_role() {
+        let count = |role| (1..=77).filter(|&id| Role::of(id) == role).count();
+
+        assert_eq!(count(Role::KillsOnce), 1);
+        assert_eq!(count(Role::KillsAlways), 1);
+        for role in [Role::FailsAlways, Role::FailsForGood, Role::DefersOnce, Role::Fails(1), Role::Fails(2)] {
+            assert!((2..=9).contains(&count(role)), "{role:?}: {}", count(role));
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! Progress on the terminal.
+
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// A bar where the total is known, a counter where it is not; nothing where there is no terminal.
+#[derive(Debug)]
+pub(crate) struct Progress(ProgressBar);
+
+impl Progress {
+    pub(super) fn start(what: &'static str, total: Option<u64>, is_shown: bool) -> Self {
+        if !is_shown {
+            return Self(ProgressBar::hidden());
+        }
+        let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::stderr_with_hz(10));
+        let template = match total {
+            Some(_) => "{prefix} {bar:30} {human_pos}/{human_len} ({per_sec}, {eta} left)",
+            None => "{prefix} {spinner} {human_pos} ({per_sec})",
+        };
+        bar.set_style(ProgressStyle::with_template(template).expect("the template is well-formed"));
+        bar.set_prefix(what);
+        bar.enable_steady_tick(Duration::from_millis(100));
+        Self(bar)
+    }
+
+    /// Counts on.
+    pub(crate) fn add(&self, number: u64) {
+        self.0.inc(number);
+    }
+
+    /// Takes the bar off the terminal, so that results stand alone.
+    pub(crate) fn finish(self) {
+        self.0.finish_and_clear();
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}
