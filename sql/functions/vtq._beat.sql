@@ -2,7 +2,8 @@
 --   worker_id .. queues   who it is and what it serves
 --   last_claim            how long ago its fetch loop last asked for messages; null: never
 --   in_flight             how many messages it holds
---   returns  what its queues are set to, so that a change reaches it; a queue that is gone is missing
+--   returns  what its queues are set to, so that a change reaches it; a queue that is gone is missing. And with each
+--            the worker's number
 --   writes   vtq._worker. Rows that were silent for a day are removed
 CREATE OR REPLACE FUNCTION vtq._beat(
     worker_id text,
@@ -13,23 +14,25 @@ CREATE OR REPLACE FUNCTION vtq._beat(
     last_claim interval,
     in_flight integer
 )
-RETURNS TABLE (queue text, visibility_timeout interval, priorities smallint[])
+RETURNS TABLE (queue text, visibility_timeout interval, priorities smallint[], worker_no integer)
 LANGUAGE plpgsql
 SET search_path = pg_catalog
 AS $$
 #variable_conflict use_column
 DECLARE
     at timestamptz := clock_timestamp();
+    number integer;
 BEGIN
     INSERT INTO vtq._worker AS w (worker_id, host, pid, version, queues, last_claim_at, in_flight)
     VALUES (
         _beat.worker_id, _beat.host, _beat.pid, _beat.version, _beat.queues, at - last_claim, _beat.in_flight
     )
     ON CONFLICT (worker_id) DO UPDATE
-    SET heartbeat_at = at, last_claim_at = excluded.last_claim_at, in_flight = excluded.in_flight;
+    SET heartbeat_at = at, last_claim_at = excluded.last_claim_at, in_flight = excluded.in_flight
+    RETURNING w.worker_no INTO number;
     DELETE FROM vtq._worker AS w WHERE w.heartbeat_at < at - interval '1 day';
     RETURN QUERY
-    SELECT q.queue, q.visibility_timeout, q.priorities FROM vtq._queue AS q WHERE q.queue = ANY (_beat.queues);
+    SELECT q.queue, q.visibility_timeout, q.priorities, number FROM vtq._queue AS q WHERE q.queue = ANY (_beat.queues);
 END;
 $$;
 

@@ -45,7 +45,8 @@ BEGIN
                 'reason', r.reason,
                 'source', $4::text,
                 'source_queue', $5::text,
-                'attempts', r.read_ct - r.refunded_ct,
+                -- A delivery whose run never started was none.
+                'attempts', r.read_ct - r.refunded_ct - (r.reason = 'never_started')::integer,
                 'max_attempts', coalesce(r.max_attempts, $6),
                 'read_ct', r.read_ct,
                 'first_enqueued_at', vtq._iso(r.enqueued_at),

@@ -30,9 +30,9 @@ BEGIN
     -- vt = ready_at: nobody holds a lease, this delivery was settled before.
     RETURN QUERY EXECUTE format($sql$
         SELECT m.read_ct - m.refunded_ct, coalesce(m.max_attempts::integer, $3),
-            $4 || coalesce(m.policy -> 'backoff', '{}'), m.expires_at, m.last_read_at
+            vtq._own_backoff($4, m.policy), m.expires_at, m.last_read_at
         FROM vtq.%1$I AS m
-        WHERE m.msg_id = $1 AND m.read_ct = $2 AND m.vt <> m.ready_at
+        WHERE m.msg_id = $1 AND m.read_ct = $2 AND m.read_ct > 0 AND m.vt <> m.ready_at
         FOR UPDATE
     $sql$, queue)
     USING msg_id, read_ct, setting.max_attempts::integer, setting.backoff;

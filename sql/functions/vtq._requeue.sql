@@ -12,7 +12,8 @@ SET enable_seqscan = off
 AS $$
 BEGIN
     EXECUTE format(
-        'UPDATE vtq.%I AS m SET ready_at = $2, vt = $2, refunded_ct = m.refunded_ct + $3 WHERE m.msg_id = $1', queue
+        'UPDATE vtq.%I AS m SET ready_at = $2, vt = $2, refunded_ct = m.refunded_ct + $3, unstarted_ct = 0,'
+        ' is_suspect = false WHERE m.msg_id = $1', queue
     ) USING msg_id, due, is_refunded::integer;
     -- A sleeper has worked out when to wake; an earlier due time must reach it.
     PERFORM vtq._notify(queue);

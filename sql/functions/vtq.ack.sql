@@ -30,7 +30,7 @@ BEGIN
             WITH settled AS (
                 DELETE FROM vtq.%1$I AS m
                 USING (SELECT l.msg_id, l.read_ct FROM unnest($1, $2) AS l (msg_id, read_ct) ORDER BY l.msg_id) AS lease
-                WHERE m.msg_id = lease.msg_id AND m.read_ct = lease.read_ct AND m.vt <> m.ready_at
+                WHERE m.msg_id = lease.msg_id AND m.read_ct = lease.read_ct AND m.read_ct > 0 AND m.vt <> m.ready_at
                 RETURNING m.msg_id
             )
             SELECT s.msg_id FROM settled AS s ORDER BY s.msg_id
@@ -46,7 +46,7 @@ BEGIN
         WITH settled AS (
             DELETE FROM vtq.%1$I AS m
             USING (SELECT l.msg_id, l.read_ct FROM unnest($1, $2) AS l (msg_id, read_ct) ORDER BY l.msg_id) AS lease
-            WHERE m.msg_id = lease.msg_id AND m.read_ct = lease.read_ct AND m.vt <> m.ready_at
+            WHERE m.msg_id = lease.msg_id AND m.read_ct = lease.read_ct AND m.read_ct > 0 AND m.vt <> m.ready_at
             RETURNING m.msg_id, m.enqueued_at, m.last_read_at, m.read_ct, m.refunded_ct, m.priority, m.unique_key,
                 m.group_key, m.headers, m.message
         ),

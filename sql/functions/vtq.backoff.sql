@@ -1,7 +1,7 @@
 -- vtq.backoff: the delay before the next run after a failed attempt.
 --   policy         {"kind", "base", "max", "jitter", "delays"}, lengths in seconds; what is left out is the default's
 --   attempt        the attempt that failed, 1 for the first
---   jitter_source  where in the jitter's range to land, 0 <= x < 1; null: at random
+--   jitter_source  where in the jitter's range to land, 0 to 1; null: at random
 --   returns  the delay. Nominally: exponential min(max, base * 2^(attempt-1)) · linear min(max, base * attempt) ·
 --            fixed base · list delays[attempt], past the end its last entry.
 --            Jitter: a fraction f spreads over ±f · equal over half..full · full over 0..full · none not at all.
@@ -23,7 +23,7 @@ DECLARE
     kind text := whole ->> 'kind';
     base double precision := (whole ->> 'base')::double precision;
     -- A double holds base * 2^62 for every base that is allowed, and by then any max is reached.
-    doublings integer := least(attempt - 1, 62);
+    doublings integer := greatest(least(attempt, 63), 1) - 1;
     ceiling double precision := CASE
         WHEN kind IN ('exponential', 'linear') THEN (whole ->> 'max')::double precision
         ELSE 'infinity'
@@ -35,6 +35,9 @@ BEGIN
     IF attempt IS NULL OR attempt < 1 THEN
         RAISE EXCEPTION 'attempt % is not allowed: the first attempt is 1', coalesce(attempt::text, 'null')
             USING ERRCODE = '22023';
+    END IF;
+    IF source NOT BETWEEN 0 AND 1 THEN
+        RAISE EXCEPTION 'jitter_source % is not allowed: it must be from 0 to 1', source USING ERRCODE = '22023';
     END IF;
     delay := CASE kind
         WHEN 'exponential' THEN base * power(2::double precision, doublings)

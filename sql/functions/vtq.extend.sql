@@ -2,15 +2,17 @@
 --   queue               queue name
 --   msg_ids, read_cts   the leases, paired by position
 --   visibility_timeout  counted from now, 1 ms to 12 hours; default the queue's
+--   started             which of the runs have started, paired with the leases; null: nothing is said of that
 --   returns  the msg_ids still held, in order of msg_id; one that is missing was overtaken, settled or cancelled
---   writes   vtq.<queue>.vt (HOT, touches no index)
+--   writes   vtq.<queue> (HOT, touches no index)
 --   index    primary key
 --   raises   VT001, 22023
 CREATE OR REPLACE FUNCTION vtq.extend(
     queue text,
     msg_ids bigint[],
     read_cts integer[],
-    visibility_timeout interval DEFAULT NULL
+    visibility_timeout interval DEFAULT NULL,
+    started boolean[] DEFAULT NULL
 )
 RETURNS SETOF bigint
 LANGUAGE plpgsql
@@ -21,7 +23,7 @@ SET enable_mergejoin = off
 SET jit = off
 AS $$
 DECLARE
-    started timestamptz := clock_timestamp();
+    asked_at timestamptz := clock_timestamp();
     length interval;
 BEGIN
     SELECT q.visibility_timeout INTO length FROM vtq._queue AS q WHERE q.queue = extend.queue;
@@ -35,16 +37,22 @@ BEGIN
     RETURN QUERY EXECUTE format($sql$
         WITH held AS (
             UPDATE vtq.%1$I AS m
-            SET vt = $3
-            FROM (SELECT l.msg_id, l.read_ct FROM unnest($1, $2) AS l (msg_id, read_ct) ORDER BY l.msg_id) AS lease
-            WHERE m.msg_id = lease.msg_id AND m.read_ct = lease.read_ct AND m.vt <> m.ready_at
+            SET vt = $3,
+                started_read_ct = CASE WHEN lease.started THEN m.read_ct ELSE m.started_read_ct END,
+                unstarted_ct = CASE WHEN lease.started THEN 0 ELSE m.unstarted_ct END
+            FROM (
+                SELECT l.msg_id, l.read_ct, l.started
+                FROM unnest($1, $2, $4) AS l (msg_id, read_ct, started)
+                ORDER BY l.msg_id
+            ) AS lease
+            WHERE m.msg_id = lease.msg_id AND m.read_ct = lease.read_ct AND m.read_ct > 0 AND m.vt <> m.ready_at
             RETURNING m.msg_id
         )
         SELECT h.msg_id FROM held AS h ORDER BY h.msg_id
     $sql$, queue)
-    USING msg_ids, read_cts, started + length;
+    USING msg_ids, read_cts, asked_at + length, started;
 END;
 $$;
 
-COMMENT ON FUNCTION vtq.extend(text, bigint[], integer[], interval)
+COMMENT ON FUNCTION vtq.extend(text, bigint[], integer[], interval, boolean[])
     IS 'Lengthens live leases from now on and returns the msg_ids still held.';

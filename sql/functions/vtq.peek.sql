@@ -17,7 +17,8 @@ RETURNS TABLE (
     headers jsonb,
     message jsonb,
     priority smallint,
-    timeout interval
+    timeout interval,
+    is_suspect boolean
 )
 LANGUAGE plpgsql
 STABLE
@@ -37,8 +38,8 @@ BEGIN
     RETURN QUERY EXECUTE format($sql$
         SELECT m.msg_id, m.read_ct, m.read_ct - m.refunded_ct, m.ready_at, m.enqueued_at, m.last_read_at, m.vt,
             m.headers, m.message, m.priority,
-            CASE WHEN m.policy ? 'timeout' THEN vtq._seconds('timeout', m.policy -> 'timeout', '0', '36500 days')
-                ELSE $5 END
+            CASE WHEN m.policy IS NULL THEN $5 ELSE vtq._own_timeout(m.policy, $5) END,
+            m.is_suspect
         FROM unnest($1) WITH ORDINALITY AS p (level, place)
         CROSS JOIN LATERAL (
             SELECT r.*
@@ -46,7 +47,7 @@ BEGIN
             WHERE r.priority = p.level
                 AND r.ready_at <= $2
                 AND vtq._state(
-                    r.ready_at, r.vt, r.read_ct, r.refunded_ct, coalesce(r.max_attempts, $3), r.expires_at, $2
+                    r.ready_at, r.vt, r.read_ct, r.refunded_ct, r.started_read_ct, r.unstarted_ct, coalesce(r.max_attempts, $3), r.expires_at, $2
                 ) = 'ready'
             ORDER BY r.ready_at, r.msg_id
             LIMIT $4

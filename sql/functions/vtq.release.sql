@@ -30,7 +30,7 @@ BEGIN
             UPDATE vtq.%1$I AS m
             SET vt = m.ready_at, refunded_ct = m.refunded_ct + 1
             FROM (SELECT l.msg_id, l.read_ct FROM unnest($1, $2) AS l (msg_id, read_ct) ORDER BY l.msg_id) AS lease
-            WHERE m.msg_id = lease.msg_id AND m.read_ct = lease.read_ct AND m.vt <> m.ready_at
+            WHERE m.msg_id = lease.msg_id AND m.read_ct = lease.read_ct AND m.read_ct > 0 AND m.vt <> m.ready_at
             RETURNING m.msg_id, m.read_ct, m.refunded_ct, m.last_read_at, m.ready_at
         ),
         recorded AS (

@@ -29,7 +29,12 @@ BEGIN
     IF messages IS NULL THEN
         RAISE EXCEPTION 'messages is null: give an array' USING ERRCODE = '22023';
     END IF;
-    missing := array_position(messages, NULL);
+    IF array_ndims(messages) > 1 THEN
+        RAISE EXCEPTION 'messages has % dimensions, but must be a plain array', array_ndims(messages)
+            USING ERRCODE = '22023';
+    END IF;
+    -- An array need not begin at 1.
+    missing := array_position(messages, NULL) - array_lower(messages, 1) + 1;
     IF missing IS NOT NULL THEN
         RAISE EXCEPTION 'message % is null: send the JSON ''null'' if that is what you mean', missing
             USING ERRCODE = '22023';

@@ -36,7 +36,7 @@ BEGIN
             WITH front AS MATERIALIZED (
                 SELECT m.ctid AS tid, m.msg_id, m.read_ct, m.vt <> m.ready_at AS is_leased,
                     vtq._state(
-                        m.ready_at, m.vt, m.read_ct, m.refunded_ct, coalesce(m.max_attempts, $3), m.expires_at, $2
+                        m.ready_at, m.vt, m.read_ct, m.refunded_ct, m.started_read_ct, m.unstarted_ct, coalesce(m.max_attempts, $3), m.expires_at, $2
                     ) AS state
                 FROM vtq.%1$I AS m
                 WHERE m.priority = $1 AND m.ready_at <= $2
@@ -57,9 +57,9 @@ BEGIN
             ),
             locked AS MATERIALIZED (
                 SELECT m.msg_id, m.read_ct, m.refunded_ct, m.last_read_at, m.vt,
-                    m.read_ct > 0 AND m.vt <> m.ready_at AS has_lapsed,
+                    m.read_ct > 0 AND m.vt <> m.ready_at AS has_lapsed, m.started_read_ct < m.read_ct AS is_unstarted,
                     vtq._state(
-                        m.ready_at, m.vt, m.read_ct, m.refunded_ct, coalesce(m.max_attempts, $3), m.expires_at, $2
+                        m.ready_at, m.vt, m.read_ct, m.refunded_ct, m.started_read_ct, m.unstarted_ct, coalesce(m.max_attempts, $3), m.expires_at, $2
                     ) AS state
                 FROM vtq.%1$I AS m
                 WHERE m.ctid = ANY (ARRAY(SELECT f.tid FROM found AS f))
@@ -68,7 +68,8 @@ BEGIN
             ),
             recorded AS (
                 INSERT INTO vtq.%2$I (msg_id, read_ct, attempt, outcome, started_at, ended_at, vt)
-                SELECT l.msg_id, l.read_ct, l.read_ct - l.refunded_ct, 'abandoned', l.last_read_at, l.vt,
+                SELECT l.msg_id, l.read_ct, l.read_ct - l.refunded_ct,
+                    CASE WHEN l.is_unstarted THEN 'never_started' ELSE 'abandoned' END, l.last_read_at, l.vt,
                     CASE WHEN l.state = 'ready' THEN l.vt END
                 FROM locked AS l
                 WHERE l.has_lapsed
@@ -78,6 +79,7 @@ BEGIN
             SELECT array_agg(l.msg_id ORDER BY l.msg_id) FILTER (WHERE l.state <> 'ready'),
                 array_agg(CASE
                     WHEN l.state = 'expired' THEN 'expired'
+                    WHEN l.has_lapsed AND l.is_unstarted THEN 'never_started'
                     WHEN l.has_lapsed THEN 'worker_died'
                     ELSE 'attempts_exhausted'
                 END ORDER BY l.msg_id) FILTER (WHERE l.state <> 'ready'),

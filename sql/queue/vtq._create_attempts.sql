@@ -25,7 +25,8 @@ BEGIN
             CONSTRAINT %2$I PRIMARY KEY (msg_id, read_ct),
             CONSTRAINT outcome_known CHECK (outcome IN (
                 'failed', 'panicked', 'timed_out', 'permanent', 'undecodable', 'expired',
-                'deferred', 'released', 'abandoned', 'cancelled', 'by_operator'
+                'deferred', 'released', 'abandoned', 'never_started', 'late_success', 'late_failure', 'cancelled',
+                'by_operator'
             ))
         )
         WITH (

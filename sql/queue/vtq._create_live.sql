@@ -4,7 +4,7 @@
 --   writes   the table vtq.<queue>, its index and its trigger
 -- Names that are not of the four tables start with "_", so that no queue's name can collide with them.
 -- fillfactor 50 keeps room on each page, so that a claim rewrites its row there and touches no index (HOT):
--- no index may ever hold vt, read_ct, refunded_ct or last_read_at.
+-- no index may ever hold vt, read_ct, last_read_at or any other column that a claim sets.
 CREATE OR REPLACE FUNCTION vtq._create_live(queue text, is_unlogged boolean)
 RETURNS void
 LANGUAGE plpgsql
@@ -21,8 +21,12 @@ BEGIN
             expires_at timestamptz,
             read_ct integer NOT NULL DEFAULT 0,
             refunded_ct integer NOT NULL DEFAULT 0,
+            started_read_ct integer NOT NULL DEFAULT 0,
+            holder integer,
             max_attempts smallint,
             priority smallint NOT NULL DEFAULT 0,
+            unstarted_ct smallint NOT NULL DEFAULT 0,
+            is_suspect boolean NOT NULL DEFAULT false,
             unique_key text,
             group_key text,
             policy jsonb,
@@ -51,6 +55,10 @@ BEGIN
         COMMENT ON COLUMN vtq.%1$I.vt IS 'Visible from this instant on: ready_at, or the end of the lease. Equal to ready_at when nobody holds a lease.';
         COMMENT ON COLUMN vtq.%1$I.read_ct IS 'Deliveries so far. Never lowered: with msg_id it is the lease.';
         COMMENT ON COLUMN vtq.%1$I.refunded_ct IS 'Deliveries that do not count as attempts: attempt = read_ct - refunded_ct.';
+        COMMENT ON COLUMN vtq.%1$I.started_read_ct IS 'The last delivery whose run is known to have started; less than read_ct while a worker has not said so.';
+        COMMENT ON COLUMN vtq.%1$I.holder IS 'Who was given the last delivery: worker_no in vtq._worker; null: a reader that is no worker.';
+        COMMENT ON COLUMN vtq.%1$I.unstarted_ct IS 'Deliveries in a row whose worker died before it said that the run had started.';
+        COMMENT ON COLUMN vtq.%1$I.is_suspect IS 'The delivery before left no outcome: this message may be what killed its worker.';
         COMMENT ON COLUMN vtq.%1$I.max_attempts IS 'Runs allowed, the first included; null: the queue''s setting.';
         COMMENT ON COLUMN vtq.%1$I.expires_at IS 'Not started after this instant.';
         COMMENT ON COLUMN vtq.%1$I.policy IS 'This message''s own backoff and timeout; null for most.';

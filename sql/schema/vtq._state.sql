@@ -1,14 +1,19 @@
 -- vtq._state: the state of a live message, derived and never stored. The one place that says what a state is.
---   ready_at .. expires_at   the columns of the message
---   max_attempts             the message's own limit, or its queue's
---   at                       the instant to judge at
+--   ready_at .. unstarted_ct   the columns of the message
+--   max_attempts               the message's own limit, or its queue's
+--   expires_at                 the column of the message
+--   at                         the instant to judge at
 --   returns  ready · in_flight · delayed · retrying · exhausted · expired
+-- A delivery that lapsed before its run had started does not count as an attempt; but five in a row, or as many as
+-- there are attempts, and the message is exhausted too: a crash loop must end.
 -- A plain SQL expression without SET, so that the planner folds it into the statement that uses it.
 CREATE OR REPLACE FUNCTION vtq._state(
     ready_at timestamptz,
     vt timestamptz,
     read_ct integer,
     refunded_ct integer,
+    started_read_ct integer,
+    unstarted_ct smallint,
     max_attempts integer,
     expires_at timestamptz,
     at timestamptz
@@ -23,11 +28,14 @@ AS $$
         WHEN ready_at > at THEN 'retrying'
         WHEN vt > at THEN 'in_flight'
         -- The fence cannot rise past the largest integer: such a message has no delivery left.
-        WHEN read_ct - refunded_ct >= max_attempts OR read_ct = 2147483647 THEN 'exhausted'
+        WHEN read_ct = 2147483647 THEN 'exhausted'
+        WHEN vt <> ready_at AND started_read_ct < read_ct AND unstarted_ct + 1 >= least(5, max_attempts) THEN 'exhausted'
+        WHEN (vt = ready_at OR started_read_ct >= read_ct) AND read_ct - refunded_ct >= max_attempts THEN 'exhausted'
         WHEN expires_at <= at THEN 'expired'
         ELSE 'ready'
     END
 $$;
 
-COMMENT ON FUNCTION vtq._state(timestamptz, timestamptz, integer, integer, integer, timestamptz, timestamptz)
-    IS 'The state of a live message: ready, in_flight, delayed, retrying, exhausted or expired.';
+COMMENT ON FUNCTION vtq._state(
+    timestamptz, timestamptz, integer, integer, integer, smallint, integer, timestamptz, timestamptz
+) IS 'The state of a live message: ready, in_flight, delayed, retrying, exhausted or expired.';

@@ -2,5 +2,6 @@
 #![allow(clippy::unwrap_used)]
 
 mod dev;
+mod docs;
 mod sql;
 mod worker;

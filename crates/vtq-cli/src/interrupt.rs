@@ -20,6 +20,11 @@ impl Interrupt {
         Self(receiver)
     }
 
+    /// Leaves Ctrl-C to somebody else.
+    pub(crate) fn never() -> Self {
+        Self(watch::channel(0).1)
+    }
+
     /// Tells whether the user has asked to stop.
     pub(crate) fn is_requested(&self) -> bool {
         *self.0.borrow() > 0

@@ -23,9 +23,8 @@ pub(crate) fn start(global: &Global) {
     };
     let wanted = std::env::var("RUST_LOG").ok().filter(|wanted| !wanted.is_empty());
     let filter = EnvFilter::builder().parse_lossy(wanted.as_deref().unwrap_or(default));
-    let discreet = filter_fn(|event| {
-        event.target().starts_with("vtq") || *event.level() <= LevelFilter::INFO
-    });
+    let discreet =
+        filter_fn(|event| event.target().starts_with("vtq") || *event.level() <= LevelFilter::INFO);
     let printer = tracing_subscriber::fmt::layer()
         .with_writer(io::stderr)
         .with_ansi(is_coloured(global.color, io::stderr().is_terminal()));

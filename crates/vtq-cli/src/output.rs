@@ -9,7 +9,7 @@ use std::io::{self, IsTerminal, Write};
 
 use serde::Serialize;
 
-pub(crate) use self::length::{ago, brief};
+pub(crate) use self::length::{ago, brief, millis};
 pub(crate) use self::progress::Progress;
 pub(crate) use self::table::{Cell, Table, Tone, clean, instant};
 use crate::args::{Color, Global};
@@ -75,6 +75,23 @@ impl Output {
             (false, false) => self.line(text),
             (false, true) => Ok(()),
         }
+    }
+
+    /// Says what was done, or remarks that nothing was; the document says either.
+    pub(crate) fn done_or_remark(
+        self,
+        is_done: bool,
+        text: &str,
+        remark: &str,
+        document: &impl Serialize,
+    ) -> anyhow::Result<()> {
+        if is_done || self.is_json {
+            self.done(text, document)?;
+        }
+        if !is_done {
+            self.remark(remark);
+        }
+        Ok(())
     }
 
     /// Makes a remark on standard error, unless quiet: why there is nothing, or what to do next.

@@ -26,14 +26,15 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let handler = json(move |order: Order, _| {
         let count = count.clone();
         async move {
-            if order.id % 100 == 0 {
+            if order.id.is_multiple_of(100) {
                 return Err(Failure::permanent("every hundredth order is beyond help"));
             }
             count.fetch_add(1, Ordering::Relaxed);
             Ok(())
         }
     });
-    let worker = Worker::builder(&vtq).capsule(Capsule::new(["orders"], handler).concurrency(16)).once().build()?;
+    let worker =
+        Worker::builder(&vtq).capsule(Capsule::new(["orders"], handler).concurrency(16)).once().build()?;
     let stopped = worker.run(std::future::pending()).await?;
 
     eprintln!("handled {}, {stopped:?}", handled.load(Ordering::Relaxed));

@@ -8,6 +8,7 @@ use tokio_postgres::types::Type;
 use tokio_postgres::{GenericClient, Row};
 
 use crate::call::{self, Param, column};
+use crate::connect::Vtq;
 use crate::error::Result;
 use crate::message::MessageId;
 use crate::name::QueueName;
@@ -125,6 +126,76 @@ pub struct Attempt {
     pub error_detail: Option<String>,
     /// The worker that recorded it.
     pub worker: Option<String>,
+}
+
+/// A worker process, by its last sign of life.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct WorkerInfo {
+    /// Host, pid and a random part: a restarted process is a new worker.
+    pub id: String,
+    /// The host that it runs on.
+    pub host: String,
+    /// Its process id there.
+    pub pid: i32,
+    /// The release of vtq that it is.
+    pub version: String,
+    /// The queues that it serves.
+    pub queues: Vec<String>,
+    /// When it started.
+    pub started_at: DateTime<Utc>,
+    /// When it last gave a sign of life.
+    pub heartbeat_at: DateTime<Utc>,
+    /// How long ago that was.
+    pub heartbeat_age: Duration,
+    /// When it last asked for messages: alive and working are two things.
+    pub last_claim_at: Option<DateTime<Utc>>,
+    /// How long ago that was.
+    pub last_claim_age: Option<Duration>,
+    /// How many messages it held then.
+    pub in_flight: i32,
+}
+
+impl Vtq {
+    /// Lists the worker processes, the one that has run longest first.
+    ///
+    /// One that stopped cleanly is not listed; one that was killed is, for a day.
+    ///
+    /// # SQL
+    /// `sql/functions/vtq.workers.sql`
+    pub async fn workers(&self) -> Result<Vec<WorkerInfo>> {
+        let client = self.client().await?;
+        client.bounded("list the workers", workers(&*client)).await
+    }
+
+    /// Returns the database's clock, by which all instants of vtq go.
+    pub async fn now(&self) -> Result<DateTime<Utc>> {
+        let client = self.client().await?;
+        let what = "ask the database for the time";
+        client.bounded(what, call::value(&*client, what, crate::sql::NOW, &[])).await
+    }
+}
+
+/// All workers.
+async fn workers<C: GenericClient>(client: &C) -> Result<Vec<WorkerInfo>> {
+    let what = "list the workers";
+    let rows = call::rows(client, what, crate::sql::WORKERS, &[]).await?;
+    let worker = |row: &Row| {
+        Ok(WorkerInfo {
+            id: column(row, 0, what)?,
+            host: column(row, 1, what)?,
+            pid: column(row, 2, what)?,
+            version: column(row, 3, what)?,
+            queues: column(row, 4, what)?,
+            started_at: column(row, 5, what)?,
+            heartbeat_at: column(row, 6, what)?,
+            heartbeat_age: column::<Interval>(row, 7, what)?.0,
+            last_claim_at: column(row, 8, what)?,
+            last_claim_age: column::<Option<Interval>>(row, 9, what)?.map(|age| age.0),
+            in_flight: column(row, 10, what)?,
+        })
+    };
+    rows.iter().map(worker).collect()
 }
 
 /// Metrics of one queue.
@@ -249,4 +320,17 @@ pub(crate) async fn attempts<C: GenericClient>(
         })
     };
     rows.iter().map(attempt).collect()
+}
+
+/// Why a message does not run now, and what happened to it so far.
+pub(crate) async fn explain<C: GenericClient>(
+    client: &C,
+    queue: &QueueName,
+    id: MessageId,
+) -> Result<Box<RawValue>> {
+    let params: [Param<'_>; 2] = [(&queue.as_str(), Type::TEXT), (&id, Type::INT8)];
+    let json: RawJson =
+        call::value(client, &format!("explain a message of queue `{queue}`"), crate::sql::EXPLAIN, &params)
+            .await?;
+    Ok(json.0)
 }

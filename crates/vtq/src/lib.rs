@@ -29,7 +29,7 @@ pub use connect::{ConnectOptions, Connection, Dedicated, Vtq};
 pub use dead_letter::{Purge, Reason, RedriveFilter, Swept};
 pub use error::{Error, ErrorKind, Result};
 pub use failure::Failure;
-pub use inspect::{Attempt, DeadLetter, DeadLetterDetail, Metrics};
+pub use inspect::{Attempt, DeadLetter, DeadLetterDetail, Metrics, WorkerInfo};
 pub use message::{Lease, Message, MessageId};
 pub use migrate::{MigrateReport, SchemaState};
 pub use name::QueueName;

@@ -45,6 +45,8 @@ pub struct Message {
     pub priority: i16,
     /// How long this run may take; `None`: no limit.
     pub timeout: Option<Duration>,
+    /// The delivery before left no outcome: this message may be what killed its worker.
+    pub is_suspect: bool,
     /// The headers, an object, as JSON text.
     pub headers: Option<Box<RawValue>>,
     /// The message, as JSON text: numbers are as they were sent, digit for digit.
@@ -98,6 +100,7 @@ impl Message {
             body: row.try_get::<_, RawJson>(8)?.0,
             priority: row.try_get(9)?,
             timeout: row.try_get::<_, Option<Interval>>(10)?.map(|timeout| timeout.0),
+            is_suspect: row.try_get(11)?,
         })
     }
 }

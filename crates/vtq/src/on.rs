@@ -18,6 +18,7 @@ use std::time::Duration;
 use serde::Serialize;
 use tokio_postgres::GenericClient;
 
+use crate::admin;
 use crate::dead_letter::{self, Reason};
 use crate::error::Result;
 use crate::failure::{Failure, Record};
@@ -27,7 +28,6 @@ use crate::queue::Queue;
 use crate::read::{self, ReadOptions};
 use crate::send::{self, Outgoing, SendOptions};
 use crate::settle::{self, Fate, Settled};
-use crate::{admin, sql};
 
 /// A queue on a connection or transaction of the caller's own. Made by [`Queue::on`].
 ///
@@ -65,7 +65,7 @@ impl<C: GenericClient> QueueOn<'_, C> {
     /// As [`Queue::read`]. The messages are locked, and seen by nobody else, until the transaction ends; after a
     /// rollback they are as if never read.
     pub async fn read(&self, options: &ReadOptions) -> Result<Vec<Message>> {
-        read::read(self.client, sql::READ, self.name, options, None).await
+        read::read(self.client, self.name, options).await
     }
 
     /// As [`Queue::peek`].
@@ -89,7 +89,7 @@ impl<C: GenericClient> QueueOn<'_, C> {
         leases: &[Lease],
         visibility_timeout: Option<Duration>,
     ) -> Result<Vec<MessageId>> {
-        settle::extend(self.client, sql::EXTEND, self.name, leases, visibility_timeout).await
+        settle::extend(self.client, self.name, leases, visibility_timeout).await
     }
 
     /// As [`Queue::fail`].

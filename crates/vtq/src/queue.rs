@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::admin::{self, Created, QueueOptions};
@@ -17,7 +18,6 @@ use crate::name::QueueName;
 use crate::read::{self, ReadOptions};
 use crate::send::{self, Outgoing, SendOptions};
 use crate::settle::{self, Fate, Settled};
-use crate::sql;
 
 /// One queue. Cheap to clone.
 ///
@@ -172,7 +172,7 @@ impl Queue {
     /// # SQL
     /// `sql/functions/vtq.read.sql`
     pub async fn read(&self, options: &ReadOptions) -> Result<Vec<Message>> {
-        run!(self, "read from", read::read, sql::READ, &self.name, options, None)
+        run!(self, "read from", read::read, &self.name, options)
     }
 
     /// Shows what a read would hand out, and changes nothing. `qty` 1 to 10000.
@@ -208,7 +208,7 @@ impl Queue {
         leases: &[Lease],
         visibility_timeout: Option<Duration>,
     ) -> Result<Vec<MessageId>> {
-        run!(self, "extend leases in", settle::extend, sql::EXTEND, &self.name, leases, visibility_timeout)
+        run!(self, "extend leases in", settle::extend, &self.name, leases, visibility_timeout)
     }
 
     /// Settles a delivery as failed: due again after the backoff, or dead when no run is left.
@@ -322,6 +322,14 @@ impl Queue {
     /// `sql/functions/vtq.attempts.sql`
     pub async fn attempts(&self, id: MessageId) -> Result<Vec<Attempt>> {
         run!(self, "list attempts in", inspect::attempts, &self.name, id)
+    }
+
+    /// Tells why a message does not run now, and what happened to it so far. Returns the object as JSON text.
+    ///
+    /// # SQL
+    /// `sql/functions/vtq.explain.sql`
+    pub async fn explain(&self, id: MessageId) -> Result<Box<RawValue>> {
+        run!(self, "explain a message of", inspect::explain, &self.name, id)
     }
 
     /// Moves what can no longer run to the dead letters, and records deliveries that left no outcome.

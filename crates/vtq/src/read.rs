@@ -48,13 +48,28 @@ impl ReadOptions {
 /// A place in the line of one priority level.
 pub(crate) type Place = (DateTime<Utc>, MessageId);
 
-/// Reads as `statement` has it: durably, or as a worker's claim.
+/// Reads as anybody does.
 pub(crate) async fn read<C: GenericClient>(
     client: &C,
-    statement: &str,
+    queue: &QueueName,
+    options: &ReadOptions,
+) -> Result<Vec<Message>> {
+    let params: [Param<'_>; 3] = [
+        (&queue.as_str(), Type::TEXT),
+        (&options.visibility_timeout.map(Interval), Type::INTERVAL),
+        (&qty(options.qty)?, Type::INT4),
+    ];
+    let rows = call::rows(client, &format!("read from queue `{queue}`"), crate::sql::READ, &params).await?;
+    rows.iter().map(Message::from_row).collect()
+}
+
+/// Reads as a worker does: behind its floors, under its number, and without waiting for the disk.
+pub(crate) async fn claim<C: GenericClient>(
+    client: &C,
     queue: &QueueName,
     options: &ReadOptions,
     floors: Option<&[Option<Place>]>,
+    holder: i32,
 ) -> Result<Vec<Message>> {
     let qty = qty(options.qty)?;
     let visibility_timeout = options.visibility_timeout.map(Interval);
@@ -62,14 +77,15 @@ pub(crate) async fn read<C: GenericClient>(
         floors.map(|floors| floors.iter().map(|floor| floor.map(|place| place.0)).collect());
     let msg_id: Option<Vec<Option<MessageId>>> =
         floors.map(|floors| floors.iter().map(|floor| floor.map(|place| place.1)).collect());
-    let params: [Param<'_>; 5] = [
+    let params: [Param<'_>; 6] = [
         (&queue.as_str(), Type::TEXT),
         (&visibility_timeout, Type::INTERVAL),
         (&qty, Type::INT4),
         (&ready_at, Type::TIMESTAMPTZ_ARRAY),
         (&msg_id, Type::INT8_ARRAY),
+        (&holder, Type::INT4),
     ];
-    let rows = call::rows(client, &format!("read from queue `{queue}`"), statement, &params).await?;
+    let rows = call::rows(client, &format!("read from queue `{queue}`"), crate::sql::CLAIM, &params).await?;
     rows.iter().map(Message::from_row).collect()
 }
 

@@ -66,10 +66,9 @@ pub(crate) async fn ack<C: GenericClient>(
     call::values(client, &format!("ack in queue `{queue}`"), crate::sql::ACK, &params).await
 }
 
-/// Lengthens, by `statement`: durably, or as a worker's heartbeat.
+/// Lengthens leases.
 pub(crate) async fn extend<C: GenericClient>(
     client: &C,
-    statement: &str,
     queue: &QueueName,
     leases: &[Lease],
     visibility_timeout: Option<Duration>,
@@ -81,7 +80,47 @@ pub(crate) async fn extend<C: GenericClient>(
         (&pairs.read_cts, Type::INT4_ARRAY),
         (&visibility_timeout.map(Interval), Type::INTERVAL),
     ];
-    call::values(client, &format!("extend leases in queue `{queue}`"), statement, &params).await
+    call::values(client, &format!("extend leases in queue `{queue}`"), crate::sql::EXTEND, &params).await
+}
+
+/// Lengthens leases without waiting for the disk, and says of each whether its run has started.
+pub(crate) async fn beat<C: GenericClient>(
+    client: &C,
+    queue: &QueueName,
+    leases: &[(Lease, bool)],
+    visibility_timeout: Duration,
+) -> Result<Vec<MessageId>> {
+    let (leases, started): (Vec<Lease>, Vec<bool>) = leases.iter().copied().unzip();
+    let pairs = Pairs::of(&leases);
+    let params: [Param<'_>; 5] = [
+        (&queue.as_str(), Type::TEXT),
+        (&pairs.ids, Type::INT8_ARRAY),
+        (&pairs.read_cts, Type::INT4_ARRAY),
+        (&Interval(visibility_timeout), Type::INTERVAL),
+        (&started, Type::BOOL_ARRAY),
+    ];
+    call::values(client, &format!("extend leases in queue `{queue}`"), crate::sql::BEAT, &params).await
+}
+
+/// Writes down how runs ended whose leases were lost.
+pub(crate) async fn late<C: GenericClient>(
+    client: &C,
+    queue: &QueueName,
+    runs: &[(Lease, bool)],
+) -> Result<i64> {
+    let (leases, successes): (Vec<Lease>, Vec<bool>) = runs.iter().copied().unzip();
+    let pairs = Pairs::of(&leases);
+    let outcomes: Vec<&str> = successes
+        .iter()
+        .map(|is_success| if *is_success { "late_success" } else { "late_failure" })
+        .collect();
+    let params: [Param<'_>; 4] = [
+        (&queue.as_str(), Type::TEXT),
+        (&pairs.ids, Type::INT8_ARRAY),
+        (&pairs.read_cts, Type::INT4_ARRAY),
+        (&outcomes, Type::TEXT_ARRAY),
+    ];
+    call::value(client, &format!("record late runs in queue `{queue}`"), crate::sql::LATE, &params).await
 }
 
 /// Settles as failed.

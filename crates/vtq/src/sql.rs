@@ -36,6 +36,7 @@ pub(crate) const FUNCTIONS: &[File] = files!(
     "schema/vtq._state",
     "schema/vtq._default_options",
     "functions/vtq._adopt",
+    "functions/vtq._ahead",
     "functions/vtq._apply_options",
     "functions/vtq._are_levels",
     "functions/vtq._backtrace",
@@ -61,14 +62,20 @@ pub(crate) const FUNCTIONS: &[File] = files!(
     "functions/vtq._cut",
     "functions/vtq._doze",
     "functions/vtq._drop_archive",
+    "functions/vtq._explain_settled",
     "functions/vtq._filter_instant",
     "functions/vtq._hold_back",
+    "functions/vtq._holder",
     "functions/vtq._is_whole",
     "functions/vtq._iso",
+    "functions/vtq._late",
+    "functions/vtq._layers",
     "functions/vtq._leave",
     "functions/vtq._lock_lease",
     "functions/vtq._no_queue",
     "functions/vtq._notify",
+    "functions/vtq._own_backoff",
+    "functions/vtq._own_timeout",
     "functions/vtq._record",
     "functions/vtq._remove_attempts",
     "functions/vtq._requeue",
@@ -76,6 +83,7 @@ pub(crate) const FUNCTIONS: &[File] = files!(
     "functions/vtq._rise",
     "functions/vtq._seconds",
     "functions/vtq._settled_before",
+    "functions/vtq._why",
     "functions/vtq.ack",
     "functions/vtq.attempts",
     "functions/vtq.backoff",
@@ -87,6 +95,7 @@ pub(crate) const FUNCTIONS: &[File] = files!(
     "functions/vtq.dlq_purge",
     "functions/vtq.dlq_show",
     "functions/vtq.drop_queue",
+    "functions/vtq.explain",
     "functions/vtq.extend",
     "functions/vtq.fail",
     "functions/vtq.maintain",
@@ -105,6 +114,7 @@ pub(crate) const FUNCTIONS: &[File] = files!(
     "functions/vtq.send_batch",
     "functions/vtq.set_queue",
     "functions/vtq.sweep",
+    "functions/vtq.workers",
     "queue/vtq._archive_ahead",
     "queue/vtq._create_archive",
     "queue/vtq._create_attempts",
@@ -138,25 +148,26 @@ applied_at = clock_timestamp()";
 pub(crate) const SEND: &str = "SELECT vtq.send($1, $2, $3, $4, $5, $6, $7, $8, $9)";
 pub(crate) const SEND_BATCH: &str = "SELECT vtq.send_batch($1, $2, $3, $4, $5, $6, $7, $8, $9)";
 pub(crate) const READ: &str = "\
-SELECT msg_id, read_ct, attempt, ready_at, enqueued_at, last_read_at, vt, headers, message, priority, timeout \
-FROM vtq.read($1, $2, $3, $4, $5)";
+SELECT msg_id, read_ct, attempt, ready_at, enqueued_at, last_read_at, vt, headers, message, priority, timeout, \
+is_suspect FROM vtq.read($1, $2, $3)";
 /// A read whose commit does not wait for the disk: a claim that a crash undoes is only delivered again. The setting
 /// is local to this statement's own transaction; a worker sends it, never a function, which would set it for the
 /// transaction of whoever calls. The queue's name passes through the setting, so that it comes first.
 pub(crate) const CLAIM: &str = "\
 SELECT r.msg_id, r.read_ct, r.attempt, r.ready_at, r.enqueued_at, r.last_read_at, r.vt, r.headers, r.message, \
-r.priority, r.timeout \
+r.priority, r.timeout, r.is_suspect \
 FROM (SELECT set_config('synchronous_commit', 'off', true) AS set) AS s \
-CROSS JOIN LATERAL vtq.read(CASE s.set WHEN 'off' THEN $1 END, $2, $3, $4, $5) AS r";
+CROSS JOIN LATERAL vtq.read(CASE s.set WHEN 'off' THEN $1 END, $2, $3, $4, $5, $6) AS r";
 pub(crate) const PEEK: &str = "\
-SELECT msg_id, read_ct, attempt, ready_at, enqueued_at, last_read_at, vt, headers, message, priority, timeout \
-FROM vtq.peek($1, $2)";
+SELECT msg_id, read_ct, attempt, ready_at, enqueued_at, last_read_at, vt, headers, message, priority, timeout, \
+is_suspect FROM vtq.peek($1, $2)";
 pub(crate) const ACK: &str = "SELECT vtq.ack($1, $2, $3)";
 pub(crate) const EXTEND: &str = "SELECT vtq.extend($1, $2, $3, $4)";
 /// As [`CLAIM`]: a lost heartbeat is only a heartbeat less.
 pub(crate) const BEAT: &str = "\
 SELECT e FROM (SELECT set_config('synchronous_commit', 'off', true) AS set) AS s \
-CROSS JOIN LATERAL vtq.extend(CASE s.set WHEN 'off' THEN $1 END, $2, $3, $4) AS e";
+CROSS JOIN LATERAL vtq.extend(CASE s.set WHEN 'off' THEN $1 END, $2, $3, $4, $5) AS e";
+pub(crate) const LATE: &str = "SELECT vtq._late($1, $2, $3, $4)";
 pub(crate) const FAIL: &str = "SELECT outcome, vt FROM vtq.fail($1, $2, $3, $4, $5)";
 pub(crate) const DEFER: &str = "SELECT outcome, vt FROM vtq.defer($1, $2, $3, $4, $5)";
 pub(crate) const RELEASE: &str = "SELECT vtq.release($1, $2, $3, $4)";
@@ -174,6 +185,7 @@ pub(crate) const DLQ_SHOW: &str =
 pub(crate) const ATTEMPTS: &str = "\
 SELECT read_ct, attempt, outcome, started_at, ended_at, vt, reason, error_class, error_code, error_message, \
 error_detail, worker FROM vtq.attempts($1, $2)";
+pub(crate) const EXPLAIN: &str = "SELECT vtq.explain($1, $2)";
 pub(crate) const SWEEP: &str = "SELECT dead, abandoned FROM vtq.sweep($1, $2)";
 pub(crate) const MAINTAIN: &str = "SELECT vtq.maintain($1)";
 pub(crate) const CREATE_QUEUE: &str = "SELECT vtq.create_queue($1, $2)";
@@ -190,10 +202,14 @@ pub(crate) const METRICS_ALL: &str = "\
 SELECT queue_name, ready, in_flight, delayed, retrying, exhausted, expired, dead, oldest_ready_age, \
 oldest_dead_age, last_error_class, sent_total, CASE WHEN isfinite(paused_until) THEN paused_until END, \
 paused_until IS NOT NULL, pause_reason, table_bytes, estimated, error FROM vtq.metrics_all($1)";
+pub(crate) const WORKERS: &str = "\
+SELECT worker_id, host, pid, version, queues, started_at, heartbeat_at, heartbeat_age, last_claim_at, \
+last_claim_age, in_flight FROM vtq.workers()";
+pub(crate) const NOW: &str = "SELECT clock_timestamp()";
 pub(crate) const DOZE: &str = "SELECT due_in, is_written FROM vtq._doze($1, $2, $3)";
 pub(crate) const RISE: &str = "SELECT vtq._rise($1)";
 pub(crate) const SIGN_OF_LIFE: &str =
-    "SELECT queue, visibility_timeout, priorities FROM vtq._beat($1, $2, $3, $4, $5, $6, $7)";
+    "SELECT queue, visibility_timeout, priorities, worker_no FROM vtq._beat($1, $2, $3, $4, $5, $6, $7)";
 pub(crate) const LEAVE: &str = "SELECT vtq._leave($1)";
 /// Asks for a notification on a channel of this connection's own: whoever can hear it can hear the others.
 pub(crate) const NOTIFY: &str = "SELECT pg_notify($1, '')";

@@ -2,5 +2,11 @@
 
 mod session;
 
+mod backoff;
+mod fail;
+mod fence;
 mod names;
+mod read;
+mod send;
 mod time;
+mod wake;

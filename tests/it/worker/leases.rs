@@ -64,9 +64,9 @@ async fn message_of_a_dead_worker_goes_to_another() {
     let bench = Bench::new(short_lease()).await;
     send(&bench, 1).await;
     let dying = bench.start(handler_fn(|_, _| std::future::pending::<()>()), |b| b);
-    let events = dying.events.clone();
-    until("the run to start", async || events.count(|e| matches!(e, WorkerEvent::RunStarted { .. })) == 1)
-        .await;
+    let marked =
+        async || bench.number("SELECT coalesce(max(started_read_ct), 0)::bigint FROM vtq.q").await == 1;
+    until("the start to be recorded", marked).await;
 
     dying.kill();
     let heir = bench.start(handler_fn(|_, _| async {}), |b| b);

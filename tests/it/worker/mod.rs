@@ -1,5 +1,6 @@
 //! The worker engine, through its public face.
 
+mod accounting;
 mod endings;
 mod leases;
 mod shutdown;

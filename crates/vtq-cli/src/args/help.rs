@@ -47,10 +47,9 @@ pub(super) fn arrange(command: Command) -> Command {
         }
         text.push('\n');
     }
-    command
-        .subcommand_required(true)
-        .arg_required_else_help(true)
-        .help_template(format!("{{before-help}}{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{text}{{options}}\n\n{REST}\n"))
+    command.subcommand_required(true).arg_required_else_help(true).help_template(format!(
+        "{{before-help}}{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{text}Options of every command:\n{{options}}\n\n{REST}\n"
+    ))
 }
 
 #[cfg(test)]
@@ -65,7 +64,7 @@ mod tests {
         for subcommand in command.get_subcommands() {
             assert!(grouped.contains(&subcommand.get_name()), "{} is in no group", subcommand.get_name());
             let about = subcommand.get_about().map(ToString::to_string).unwrap_or_default();
-            assert!((10..95).contains(&about.chars().count()), "{}: {about}", subcommand.get_name());
+            assert!((10..80).contains(&about.chars().count()), "{}: {about}", subcommand.get_name());
         }
         for name in grouped.iter().filter(|name| **name != "help") {
             assert!(command.find_subcommand(name).is_some(), "there is no command {name}");

@@ -117,7 +117,8 @@ mod tests {
 
     #[test]
     fn what_is_no_length_is_refused_with_the_rule() {
-        for text in ["", " ", "s", "5x", "1e18", "infinity", "5 minutes", "1h30", ".5", "5.", "1..5s", "½h"] {
+        for text in ["", " ", "s", "5x", "1e18", "infinity", "5 minutes", "1h30", ".5", "5.", "1..5s", "½h"]
+        {
             assert!(length(text).is_err_and(|why| why.contains(RULE)), "{text}");
         }
         assert!(length("-1").is_err_and(|why| why.contains("must not be negative")));

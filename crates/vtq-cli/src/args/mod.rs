@@ -10,6 +10,8 @@ pub(crate) mod queue;
 pub(crate) mod send;
 mod usage;
 
+pub(crate) use usage::Refusal;
+
 use clap::{FromArgMatches, Parser, Subcommand};
 pub(crate) use global::{Color, Global};
 
@@ -86,7 +88,7 @@ pub(crate) struct QueuesArgs {
     pub(crate) exact: bool,
 }
 
-/// Show the workers: since when they run, what they serve, and whether they still ask for messages.
+/// Show the workers: what they serve, and whether they still ask for messages.
 ///
 /// The heartbeat says that the process lives, the last claim that it still fetches: two different things. A worker
 /// that stops cleanly is gone from the list; one that was killed stays for a day.
@@ -104,9 +106,10 @@ pub(crate) struct CompletionsArgs {
 }
 
 /// Reads the command line; what is wrong with it comes back as one sentence, or as a help text to print.
-pub(crate) fn parse() -> Result<Args, usage::Refusal> {
-    let refuse = |error: clap::Error| usage::Refusal::of(&error, std::env::args_os());
-    let matches = command().try_get_matches().map_err(refuse)?;
+pub(crate) fn parse() -> Result<Args, Refusal> {
+    let words: Vec<_> = std::env::args_os().collect();
+    let refuse = |error: clap::Error| Refusal::of(&error, &words);
+    let matches = command().try_get_matches_from(&words).map_err(refuse)?;
     Args::from_arg_matches(&matches).map_err(refuse)
 }
 

@@ -23,7 +23,8 @@ pub(crate) fn message(words: &[String]) -> anyhow::Result<(QueueName, MessageId)
 /// Reads leases.
 pub(crate) fn leases(words: &[String]) -> anyhow::Result<Vec<OfQueue<Lease>>> {
     by_queue(words, |text| {
-        let refusal = || format!("{text:?} is not a lease: give ID:READ_CT, such as 42:1, as `vtq read` prints it");
+        let refusal =
+            || format!("{text:?} is not a lease: give ID:READ_CT, such as 42:1, as `vtq read` prints it");
         let (message, read_ct) = text.split_once(':').with_context(refusal)?;
         let read_ct = read_ct.parse().ok().filter(|ct| *ct > 0).with_context(refusal)?;
         Ok(Lease { id: message.parse().ok().with_context(refusal)?, read_ct })
@@ -36,7 +37,10 @@ fn id(text: &str) -> anyhow::Result<MessageId> {
 }
 
 /// A word with a `/` names its own queue; one without belongs to the queue named first.
-fn by_queue<T>(words: &[String], read: impl Fn(&str) -> anyhow::Result<T>) -> anyhow::Result<Vec<OfQueue<T>>> {
+fn by_queue<T: PartialEq>(
+    words: &[String],
+    read: impl Fn(&str) -> anyhow::Result<T>,
+) -> anyhow::Result<Vec<OfQueue<T>>> {
     let mut found: Vec<OfQueue<T>> = Vec::new();
     let mut bare: Option<QueueName> = None;
     for (place, word) in words.iter().enumerate() {
@@ -51,6 +55,8 @@ fn by_queue<T>(words: &[String], read: impl Fn(&str) -> anyhow::Result<T>) -> an
         };
         let value = read(text)?;
         match found.iter_mut().find(|(name, _)| *name == queue) {
+            // Named twice is named.
+            Some((_, values)) if values.contains(&value) => {}
             Some((_, values)) => values.push(value),
             None => found.push((queue, vec![value])),
         }

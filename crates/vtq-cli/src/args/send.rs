@@ -8,7 +8,7 @@ use vtq::QueueName;
 
 use super::length::{instant, length};
 
-/// Send messages: one from the command line, or one a line from a file or from standard input.
+/// Send messages: one, or one a line from a file or standard input.
 ///
 /// A message is any JSON. With MESSAGE, its id is printed; otherwise the number of messages sent. Blank lines are
 /// skipped.

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::error::ErrorKind;
 
 /// Why there is nothing to run.
 #[derive(Debug)]
@@ -17,38 +17,42 @@ pub(crate) enum Refusal {
 
 impl Refusal {
     /// Words what clap says, without any of the given words that may hold a password.
-    pub(super) fn of(error: &clap::Error, words: impl Iterator<Item = OsString>) -> Self {
+    pub(super) fn of(error: &clap::Error, words: &[OsString]) -> Self {
         let text = error.render().to_string();
         match error.kind() {
             ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Self::Text(text),
             ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => Self::Help(text),
-            _ => Self::Wrong(sentence(error, &text, words)),
+            // clap only sends help by itself when no option is set, and DATABASE_URL sets one.
+            ErrorKind::MissingSubcommand if words.len() < 2 => Self::Help(super::command().render_help().to_string()),
+            _ => Self::Wrong(sentence(&text, words)),
         }
     }
 }
 
-fn sentence(error: &clap::Error, text: &str, words: impl Iterator<Item = OsString>) -> String {
+fn sentence(text: &str, words: &[OsString]) -> String {
     let body = text.split("\n\nUsage:").next().unwrap_or(text);
     let body = body.split("\n\nFor more information").next().unwrap_or(body);
-    let body = body.strip_prefix("error: ").unwrap_or(body);
+    let body = body.strip_prefix("error: ").unwrap_or(body).replace("\n\n", "; ");
     // clap quotes a value that breaks a rule as it is, control characters included.
     let mut line = body.split_whitespace().collect::<Vec<_>>().join(" ");
     line = line.chars().map(|c| if c.is_control() { '\u{FFFD}' } else { c }).collect();
-    for secret in words.filter_map(|word| secret_in(&word.to_string_lossy())) {
+    for secret in words.iter().filter_map(|word| secret_in(&word.to_string_lossy())) {
         line = line.replace(&secret, "...");
     }
-    let command = match error.get(ContextKind::Usage) {
-        Some(ContextValue::StyledStr(usage)) => command_in(&usage.to_string()),
-        _ => "vtq".into(),
-    };
-    format!("{line}; see `{command} --help`")
+    format!("{line}; see `{} --help`", command_in(words))
 }
 
-/// The command that a usage line is about.
-fn command_in(usage: &str) -> String {
-    let words = usage.trim_start_matches("Usage:").split_whitespace();
-    let names = words.take_while(|word| word.chars().all(|c| c.is_ascii_lowercase() || c == '-') && !word.starts_with('-'));
-    names.collect::<Vec<_>>().join(" ")
+/// The command that a line is about, as far as it names one.
+fn command_in(words: &[OsString]) -> String {
+    let mut command = super::command();
+    let mut name = command.get_name().to_owned();
+    for word in words.iter().skip(1) {
+        if let Some(inner) = word.to_str().and_then(|word| command.find_subcommand(word)) {
+            name = format!("{name} {}", inner.get_name());
+            command = inner.clone();
+        }
+    }
+    name
 }
 
 /// A URL or a keyword string may stand where it does not belong, such as in the place of a command.
@@ -67,7 +71,7 @@ mod tests {
 
     fn wrong(line: &[&str]) -> String {
         let error = crate::args::command().try_get_matches_from(line).expect_err("the line is wrong");
-        match Refusal::of(&error, line.iter().map(OsString::from)) {
+        match Refusal::of(&error, &line.iter().map(OsString::from).collect::<Vec<_>>()) {
             Refusal::Wrong(text) => text,
             other => panic!("{other:?}"),
         }

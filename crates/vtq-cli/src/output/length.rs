@@ -25,6 +25,11 @@ pub(crate) fn ago(length: Duration) -> String {
     format!("{} ago", brief(length))
 }
 
+/// Writes a length as the number that a `_ms` key in JSON takes.
+pub(crate) fn millis(length: Duration) -> u64 {
+    u64::try_from(length.as_millis()).unwrap_or(u64::MAX)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

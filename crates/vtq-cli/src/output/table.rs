@@ -52,24 +52,21 @@ impl Table {
             true => ContentArrangement::Dynamic,
             false => ContentArrangement::Disabled,
         });
-        match is_coloured {
-            true => table.enforce_styling(),
-            false => table.force_no_tty(),
-        };
-        if is_terminal && let Some(width) = terminal_width() {
-            table.set_width(width);
+        if is_coloured {
+            table.enforce_styling();
         }
         if !self.heads.is_empty() {
             let numbers = |column: usize| {
                 self.rows.iter().any(|row| row.get(column).is_some_and(|cell| cell.is_number))
             };
             table.set_header(self.heads.iter().enumerate().map(|(column, head)| {
-                let cell = comfy_table::Cell::new(head.to_uppercase()).add_attribute(Attribute::Bold);
+                let cell = comfy_table::Cell::new(head.to_uppercase());
+                let cell = if is_coloured { cell.add_attribute(Attribute::Bold) } else { cell };
                 if numbers(column) { cell.set_alignment(CellAlignment::Right) } else { cell }
             }));
         }
         for row in self.rows {
-            table.add_row(row.into_iter().map(Cell::styled));
+            table.add_row(row.into_iter().map(|cell| cell.styled(is_coloured)));
         }
         for column in table.column_iter_mut() {
             column.set_padding((0, 2));
@@ -100,12 +97,13 @@ impl Cell {
         self
     }
 
-    fn styled(self) -> comfy_table::Cell {
+    fn styled(self, is_coloured: bool) -> comfy_table::Cell {
         use comfy_table::Color::{DarkGreen, DarkRed, DarkYellow};
         let cell = comfy_table::Cell::new(self.text);
         let cell = if self.is_number { cell.set_alignment(CellAlignment::Right) } else { cell };
         match self.tone {
             Tone::Plain => cell,
+            _ if !is_coloured => cell,
             Tone::Good => cell.fg(DarkGreen),
             Tone::Notable => cell.fg(DarkYellow),
             Tone::Bad => cell.fg(DarkRed),
@@ -127,9 +125,4 @@ pub(crate) fn clean(text: &str) -> String {
 /// Writes an instant for people: UTC, to the second.
 pub(crate) fn instant(at: DateTime<Utc>) -> String {
     at.to_rfc3339_opts(SecondsFormat::Secs, true)
-}
-
-/// The width of the terminal, where it says one.
-fn terminal_width() -> Option<u16> {
-    std::env::var("COLUMNS").ok()?.parse().ok().filter(|width| *width >= 40)
 }

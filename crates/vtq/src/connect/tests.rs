@@ -221,6 +221,8 @@ fn futures_can_be_spawned() {
     is_send(&vtq.dedicated());
     is_send(&async {
         let client = vtq.client().await?;
-        client.bounded("test", async { client.batch_execute("").await.map_err(|e| Error::db("begin", &e)) }).await
+        client
+            .bounded("test", async { client.batch_execute("").await.map_err(|e| Error::db("begin", &e)) })
+            .await
     });
 }

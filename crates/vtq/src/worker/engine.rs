@@ -131,10 +131,11 @@ async fn check(plan: &Arc<Plan>) -> Result<()> {
 /// Gives back what has not started, waits for what runs, and cancels what runs too long. The heartbeat goes on.
 async fn drain(plan: &Arc<Plan>) {
     for capsule in &plan.capsules {
-        for delivery in capsule.clear() {
-            let (queue, message) = (delivery.queue, delivery.message);
-            give_back(plan, queue, message.lease, message.attempt, "not started before shutdown");
-        }
+        capsule.clear();
+    }
+    let waiting = plan.flights().waiting();
+    for (queue, lease, attempt) in waiting {
+        give_back(plan, queue, lease, attempt, "not started before shutdown");
     }
     let running = plan.flights().running().len();
     plan.events.tell(WorkerEvent::Stopping { running });

@@ -183,6 +183,7 @@ impl Fetcher {
                 attempt: message.attempt,
                 cancel: Cancel::default(),
                 phase: Phase::Waiting,
+                is_marked: false,
                 held_until,
             };
             if plan.flights().begin(queue, flight).is_some() {
@@ -330,7 +331,7 @@ async fn claim(
     floors: Option<&[Option<Place>]>,
 ) -> Result<Vec<Message>> {
     let options = ReadOptions::new().qty(qty).visibility_timeout(plan.visibility_timeout(queue));
-    read::read(client, sql::CLAIM, &plan.queues[queue].name, &options, floors).await
+    read::claim(client, &plan.queues[queue].name, &options, floors, plan.number()).await
 }
 
 async fn doze(plan: &Plan, client: &Client, at_most: Duration) -> Result<(Option<Duration>, bool)> {

@@ -13,6 +13,8 @@ pub(super) struct Flight {
     pub(super) attempt: i32,
     pub(super) cancel: Cancel,
     pub(super) phase: Phase,
+    /// Whether the database knows that the run has started.
+    pub(super) is_marked: bool,
     /// Until when the lease lasts at the least, by this process's clock.
     pub(super) held_until: Instant,
 }
@@ -42,11 +44,11 @@ impl Flights {
         older
     }
 
-    /// Marks a delivery as started; false when its lease is lost, or may have lapsed while it waited.
+    /// Marks a delivery as started; false when its lease is lost or given back, or may have lapsed while it waited.
     pub(super) fn start(&mut self, queue: usize, lease: Lease, overdue: Option<Duration>) -> bool {
         let now = Instant::now();
         let Some(flight) = self.held(queue, lease) else { return false };
-        if flight.held_until <= now {
+        if flight.held_until <= now || !matches!(flight.phase, Phase::Waiting) {
             return false;
         }
         flight.phase =
@@ -80,19 +82,28 @@ impl Flights {
         self.0.get_mut(&(queue, lease.id)).filter(|flight| flight.lease == lease)
     }
 
-    /// Returns the leases of a queue, by message: locks on them are taken in that order.
-    pub(super) fn leases(&self, queue: usize) -> Vec<Lease> {
-        let mut leases: Vec<Lease> =
-            self.0.iter().filter(|((of, _), _)| *of == queue).map(|(_, flight)| flight.lease).collect();
-        leases.sort_unstable_by_key(|lease| lease.id);
-        leases
+    /// Returns the leases of a queue, each with whether its run has started.
+    pub(super) fn leases(&self, queue: usize) -> Vec<(Lease, bool)> {
+        let of_queue = self.0.iter().filter(|((of, _), _)| *of == queue);
+        of_queue.map(|(_, flight)| (flight.lease, !matches!(flight.phase, Phase::Waiting))).collect()
+    }
+
+    /// Returns those runs of a queue that have gone on for `least` and that the database does not know of.
+    pub(super) fn unmarked(&self, queue: usize, least: Duration) -> Vec<(Lease, bool)> {
+        let is_due = |flight: &Flight| match flight.phase {
+            Phase::Running { since, .. } => !flight.is_marked && since.elapsed() >= least,
+            _ => false,
+        };
+        let of_queue = self.0.iter().filter(|((of, _), _)| *of == queue);
+        of_queue.filter(|(_, flight)| is_due(flight)).map(|(_, flight)| (flight.lease, true)).collect()
     }
 
     /// Notes that leases last until an instant.
-    pub(super) fn extended(&mut self, queue: usize, leases: &[Lease], until: Instant) {
-        for lease in leases {
+    pub(super) fn extended(&mut self, queue: usize, leases: &[(Lease, bool)], until: Instant) {
+        for (lease, has_started) in leases {
             if let Some(flight) = self.held(queue, *lease) {
                 flight.held_until = until;
+                flight.is_marked |= has_started;
             }
         }
     }
@@ -112,6 +123,15 @@ impl Flights {
             .iter()
             .filter(|(_, flight)| matches!(flight.phase, Phase::Running { .. }))
             .map(|((queue, _), flight)| (*queue, flight.lease, flight.cancel.clone()))
+            .collect()
+    }
+
+    /// Returns those that have not started.
+    pub(super) fn waiting(&self) -> Vec<(usize, Lease, i32)> {
+        self.0
+            .iter()
+            .filter(|(_, flight)| matches!(flight.phase, Phase::Waiting))
+            .map(|((queue, _), flight)| (*queue, flight.lease, flight.attempt))
             .collect()
     }
 

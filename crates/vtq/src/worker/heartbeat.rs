@@ -13,6 +13,7 @@ use super::run::timed_out;
 use super::settle::Ended;
 use crate::call::{self, Param};
 use crate::error::Result;
+use crate::message::Lease;
 use crate::settle;
 use crate::sql;
 use crate::wire::Interval;
@@ -22,33 +23,89 @@ const SIGN_EVERY: Duration = Duration::from_secs(15);
 /// The same, for one that holds nothing: ten idle workers together stay under a statement a second.
 const SIGN_EVERY_WHEN_IDLE: Duration = Duration::from_secs(60);
 
-/// Lengthens every lease, buffered messages included. What is missing from the answer is lost.
-pub(super) async fn beat(plan: &Arc<Plan>, connected: &mut Connected) {
-    end_overdue(plan);
-    for queue in 0..plan.queues.len() {
-        let leases = plan.flights().leases(queue);
-        if leases.is_empty() {
-            continue;
+/// How long a run goes on before the database is told that it has started, should no heartbeat have said so. A run
+/// that dies sooner counts as one that never started.
+const MARK_AFTER: Duration = Duration::from_secs(1);
+
+/// When this process last beat, and last said that it lives.
+#[derive(Debug, Default)]
+pub(super) struct Heart {
+    last_beat: Option<Instant>,
+    last_sign: Option<Instant>,
+}
+
+impl Heart {
+    /// How often to look whether something is due.
+    pub(super) fn interval(plan: &Plan) -> Duration {
+        plan.heartbeat().min(MARK_AFTER)
+    }
+
+    /// Does what is due: lengthens every lease, or only marks runs that have started; gives a sign of life.
+    pub(super) async fn tick(&mut self, plan: &Arc<Plan>, connected: &mut Connected) {
+        end_overdue(plan);
+        // Half a tick early is in time; half a tick late would be a whole one.
+        let early = Self::interval(plan) / 2;
+        let is_beat = self.last_beat.is_none_or(|last| last.elapsed() + early >= plan.heartbeat());
+        let mut all_went_through = true;
+        for queue in 0..plan.queues.len() {
+            let leases = if is_beat {
+                plan.flights().leases(queue)
+            } else {
+                plan.flights().unmarked(queue, MARK_AFTER)
+            };
+            all_went_through &= leases.is_empty() || extend(plan, connected, queue, &leases).await;
         }
-        let length = plan.visibility_timeout(queue);
+        if is_beat && all_went_through {
+            self.last_beat = Some(Instant::now());
+        }
+        self.sign(plan, connected).await;
+    }
+
+    /// Says that the process lives when it is time, and takes note of what the queues are set to.
+    async fn sign(&mut self, plan: &Arc<Plan>, connected: &mut Connected) {
+        let every = if plan.flights().len() == 0 { SIGN_EVERY_WHEN_IDLE } else { SIGN_EVERY };
+        if self.last_sign.is_some_and(|last| last.elapsed() < every) {
+            return;
+        }
         let Some(client) = connected.client(&plan.close).await else { return };
-        let asked_at = Instant::now();
-        let name = &plan.queues[queue].name;
-        let extend = settle::extend(&*client, sql::BEAT, name, &leases, Some(length));
-        match connected.bounded("extend leases", extend).await {
-            Ok(held) => {
-                connected.worked();
-                plan.flights().extended(queue, &leases, asked_at + length);
-                for lease in leases.iter().filter(|lease| held.binary_search(&lease.id).is_err()) {
-                    let Some(flight) = plan.flights().remove(queue, *lease) else { continue };
-                    flight.cancel.give(CancelCause::LeaseLost);
-                    count(&plan.tally.lost);
-                    plan.events.tell(WorkerEvent::LeaseLost { queue: name.clone(), id: lease.id });
+        match connected.bounded("give a sign of life", sign(plan, &*client)).await {
+            Ok(settings) => {
+                self.last_sign = Some(Instant::now());
+                for served in &plan.queues {
+                    if let Some((_, setting)) = settings.iter().find(|(name, _)| name == served.name.as_str())
+                    {
+                        *lock(&served.setting) = setting.clone();
+                    }
                 }
             }
             Err(error) => {
                 connected.failed(&error);
             }
+        }
+    }
+}
+
+/// Lengthens leases; what is missing from the answer is lost. False when the database did not answer.
+async fn extend(plan: &Arc<Plan>, connected: &mut Connected, queue: usize, leases: &[(Lease, bool)]) -> bool {
+    let length = plan.visibility_timeout(queue);
+    let Some(client) = connected.client(&plan.close).await else { return false };
+    let asked_at = Instant::now();
+    let name = &plan.queues[queue].name;
+    match connected.bounded("extend leases", settle::beat(&*client, name, leases, length)).await {
+        Ok(held) => {
+            connected.worked();
+            plan.flights().extended(queue, leases, asked_at + length);
+            for (lease, _) in leases.iter().filter(|(lease, _)| held.binary_search(&lease.id).is_err()) {
+                let Some(flight) = plan.flights().remove(queue, *lease) else { continue };
+                flight.cancel.give(CancelCause::LeaseLost);
+                count(&plan.tally.lost);
+                plan.events.tell(WorkerEvent::LeaseLost { queue: name.clone(), id: lease.id });
+            }
+            true
+        }
+        Err(error) => {
+            connected.failed(&error);
+            false
         }
     }
 }
@@ -61,37 +118,6 @@ fn end_overdue(plan: &Plan) {
         if plan.flights().end(queue, lease) {
             let verdict = timed_out(plan, None);
             let _ = plan.outcomes.send(Ended { queue, lease, attempt, ran, verdict });
-        }
-    }
-}
-
-/// When this process last said that it lives.
-#[derive(Debug, Default)]
-pub(super) struct Signs {
-    last: Option<Instant>,
-}
-
-impl Signs {
-    /// Says it again when it is time, and takes note of what the queues are set to.
-    pub(super) async fn give(&mut self, plan: &Arc<Plan>, connected: &mut Connected) {
-        let every = if plan.flights().len() == 0 { SIGN_EVERY_WHEN_IDLE } else { SIGN_EVERY };
-        if self.last.is_some_and(|last| last.elapsed() < every) {
-            return;
-        }
-        let Some(client) = connected.client(&plan.close).await else { return };
-        match connected.bounded("give a sign of life", sign(plan, &*client)).await {
-            Ok(settings) => {
-                self.last = Some(Instant::now());
-                for served in &plan.queues {
-                    if let Some((_, setting)) = settings.iter().find(|(name, _)| name == served.name.as_str())
-                    {
-                        *lock(&served.setting) = setting.clone();
-                    }
-                }
-            }
-            Err(error) => {
-                connected.failed(&error);
-            }
         }
     }
 }
@@ -117,6 +143,9 @@ pub(super) async fn sign<C: tokio_postgres::GenericClient>(
         (&in_flight, Type::INT4),
     ];
     let rows = call::rows(client, what, sql::SIGN_OF_LIFE, &params).await?;
+    if let Some(row) = rows.first() {
+        plan.set_number(call::column(row, 3, what)?);
+    }
     let setting = |row: &tokio_postgres::Row| {
         let visibility_timeout = call::column::<Interval>(row, 1, what)?.0;
         let priorities = call::column(row, 2, what)?;

@@ -14,6 +14,7 @@ mod outcome;
 mod plan;
 mod run;
 mod settle;
+mod turn;
 
 pub use builder::{Capsule, WakeUp, WorkerBuilder};
 pub use event::{Ending, WorkerEvent};
@@ -60,6 +61,8 @@ pub struct Stopped {
     pub dead: u64,
     /// Leases that were lost.
     pub lost: u64,
+    /// Runs that ended after their lease was lost: somebody else may have run the same message.
+    pub late: u64,
     /// Handlers that were still running when the drain timeout ended, and whose messages were given back.
     pub interrupted: u64,
 }

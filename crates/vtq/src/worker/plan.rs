@@ -1,7 +1,7 @@
 //! What the parts of the engine share.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -16,6 +16,7 @@ use super::flight::Flights;
 use super::handler::AnyHandler;
 use super::health::Health;
 use super::settle::Ended;
+use super::turn::Turns;
 use crate::connect::Vtq;
 use crate::error::Result;
 use crate::message::Message;
@@ -49,8 +50,11 @@ pub(super) struct Plan {
     /// Everything is settled that will be: the settler and the listener end.
     pub(super) close: CancellationToken,
     pub(super) health: Health,
+    pub(super) turns: Turns,
     pub(super) tally: Tally,
     pub(super) last_claim: Mutex<Option<Instant>>,
+    /// This worker's number in the database.
+    number: AtomicI32,
     /// Whether the listener hears.
     hearing: AtomicBool,
 }
@@ -106,6 +110,7 @@ pub(super) struct Tally {
     pub(super) dead: AtomicU64,
     pub(super) lost: AtomicU64,
     pub(super) interrupted: AtomicU64,
+    pub(super) late: AtomicU64,
 }
 
 impl Plan {
@@ -141,10 +146,21 @@ impl Plan {
             stir: Notify::new(),
             stop,
             close: CancellationToken::new(),
+            turns: Turns::default(),
             tally: Tally::default(),
             last_claim: Mutex::default(),
+            number: AtomicI32::new(0),
             hearing: AtomicBool::new(false),
         })
+    }
+
+    /// Takes note of the number that the database gives this worker.
+    pub(super) fn set_number(&self, number: i32) {
+        self.number.store(number, Ordering::Release);
+    }
+
+    pub(super) fn number(&self) -> i32 {
+        self.number.load(Ordering::Acquire)
     }
 
     pub(super) fn set_hearing(&self, hears: bool) {
@@ -227,9 +243,9 @@ impl Slots {
         next
     }
 
-    /// Takes away what waits for a slot.
-    pub(super) fn clear(&self) -> Vec<Delivery> {
-        lock(&self.state).waiting.drain(..).collect()
+    /// Forgets what waits for a slot.
+    pub(super) fn clear(&self) {
+        lock(&self.state).waiting.clear();
     }
 }
 
@@ -256,6 +272,7 @@ impl Tally {
             dead: read(&self.dead),
             lost: read(&self.lost),
             interrupted: read(&self.interrupted),
+            late: read(&self.late),
         }
     }
 }

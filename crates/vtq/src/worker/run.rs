@@ -15,6 +15,7 @@ use super::outcome::Outcome;
 use super::plan::{Delivery, Plan, count};
 use super::settle::{Ended, Verdict};
 use crate::failure::{self, Failure, Record};
+use crate::message::Lease;
 
 /// Starts handlers for what waits in a capsule, as far as it has slots.
 pub(super) fn feed(plan: &Arc<Plan>, capsule: usize) {
@@ -37,6 +38,8 @@ async fn run(plan: &Arc<Plan>, capsule: usize, delivery: Delivery) {
     let Delivery { queue, message } = delivery;
     let (lease, attempt, timeout) = (message.lease, message.attempt, message.timeout);
     let overdue = timeout.map(|limit| limit + plan.settings.grace + Duration::from_secs(1));
+    // Held for the run: while a suspect runs, nothing else starts in this process.
+    let _turn = plan.turns.take(message.is_suspect).await;
     if !plan.flights().start(queue, lease, overdue) {
         // It waited too long, or is lost; either way it never ran. Releasing a lost lease changes nothing.
         plan.ended(queue, lease, attempt, Duration::ZERO, Verdict::Release("not started in time".into()));
@@ -150,17 +153,24 @@ fn signed(plan: &Plan, mut failure: Failure) -> Failure {
 
 impl Plan {
     /// Hands an ended delivery to the settler, unless its lease is lost.
-    fn ended(
-        &self,
-        queue: usize,
-        lease: crate::message::Lease,
-        attempt: i32,
-        ran: Duration,
-        verdict: Verdict,
-    ) {
+    fn ended(&self, queue: usize, lease: Lease, attempt: i32, ran: Duration, verdict: Verdict) {
         if self.flights().end(queue, lease) {
             // The settler ends after the last run; nobody is left to hear of a later one.
             let _ = self.outcomes.send(Ended { queue, lease, attempt, ran, verdict });
+        } else {
+            self.ended_late(queue, lease, &verdict);
         }
+    }
+
+    /// Has a run written down whose lease was lost before it ended: the sign that a visibility timeout is too short.
+    pub(super) fn ended_late(&self, queue: usize, lease: Lease, verdict: &Verdict) {
+        let is_success = match verdict {
+            Verdict::Done => true,
+            Verdict::Fail(_) => false,
+            Verdict::Defer(..) | Verdict::Release(_) | Verdict::Late(_) => return,
+        };
+        count(&self.tally.late);
+        let verdict = Verdict::Late(is_success);
+        let _ = self.outcomes.send(Ended { queue, lease, attempt: 0, ran: Duration::ZERO, verdict });
     }
 }

@@ -11,7 +11,7 @@ use tokio_postgres::Client;
 
 use super::connection::{Connected, Patience};
 use super::event::{Ending, WorkerEvent};
-use super::heartbeat;
+use super::heartbeat::{self, Heart};
 use super::plan::{Plan, count};
 use crate::dead_letter::{self, Reason};
 use crate::error::{Error, ErrorKind, Result};
@@ -41,23 +41,24 @@ pub(super) enum Verdict {
     Fail(Failure),
     Defer(Duration, Option<String>),
     Release(String),
+    /// The run ended after its lease was lost; whether it was a success.
+    Late(bool),
 }
 
 /// The settler's loop. Ends once `plan.close` is given and nothing is left, or when the database stays away after it.
 pub(super) async fn run(plan: Arc<Plan>, mut outcomes: mpsc::UnboundedReceiver<Ended>) {
     let mut connected = Connected::new(plan.clone(), "settle");
     let mut backlogs: Vec<Backlog> = plan.queues.iter().map(|_| Backlog::default()).collect();
-    let mut beat = tokio::time::interval(plan.heartbeat());
+    let mut beat = tokio::time::interval(Heart::interval(&plan));
     beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut signs = heartbeat::Signs::default();
+    let mut heart = Heart::default();
     loop {
         let due_in = backlogs.iter().filter_map(Backlog::due_in).min();
         let mut received = Vec::new();
         let is_closing = tokio::select! {
             biased;
             _ = beat.tick() => {
-                heartbeat::beat(&plan, &mut connected).await;
-                signs.give(&plan, &mut connected).await;
+                heart.tick(&plan, &mut connected).await;
                 false
             }
             _ = outcomes.recv_many(&mut received, BATCH) => false,
@@ -120,7 +121,10 @@ async fn settle_queue(plan: &Arc<Plan>, connected: &mut Connected, queue: usize,
             backlog.is_repeat |= wait.is_some();
             backlog.retry_at = Some(Instant::now() + wait.unwrap_or_else(|| backlog.patience.next()));
             // What was recorded before the error must not be sent again, where that is known.
-            backlog.waiting.retain(|ended| plan.flights().get(queue, ended.lease).is_some());
+            let is_due = |ended: &Ended| {
+                matches!(ended.verdict, Verdict::Late(_)) || plan.flights().get(queue, ended.lease).is_some()
+            };
+            backlog.waiting.retain(is_due);
             if wait.is_none() {
                 give_up_if_hopeless(plan, queue, backlog, &error);
             }
@@ -164,6 +168,10 @@ async fn record(plan: &Plan, client: &Client, queue: usize, batch: &[Ended], is_
         let settled = settle::release(client, name, &leases(&part), reason).await?;
         conclude(plan, &part, &settled, Ending::GivenBack, is_repeat);
     }
+    let late: Vec<(Lease, bool)> = batch.iter().filter_map(late_run).collect();
+    if !late.is_empty() {
+        settle::late(client, name, &late).await?;
+    }
     let single: Vec<&Ended> =
         batch.iter().filter(|ended| matches!(ended.verdict, Verdict::Fail(_) | Verdict::Defer(..))).collect();
     for part in single.chunks(PIPELINE) {
@@ -181,6 +189,13 @@ async fn record(plan: &Plan, client: &Client, queue: usize, batch: &[Ended], is_
         }
     }
     Ok(())
+}
+
+fn late_run(ended: &Ended) -> Option<(Lease, bool)> {
+    match ended.verdict {
+        Verdict::Late(is_success) => Some((ended.lease, is_success)),
+        _ => None,
+    }
 }
 
 fn leases(part: &[&Ended]) -> Vec<Lease> {
@@ -206,7 +221,7 @@ async fn record_one(client: &Client, queue: &crate::name::QueueName, ended: &End
         Verdict::Defer(delay, reason) => {
             settle::defer(client, queue, ended.lease, *delay, reason.as_deref()).await?
         }
-        Verdict::Done | Verdict::Release(_) => return Ok(Ending::LeaseLost),
+        Verdict::Done | Verdict::Release(_) | Verdict::Late(_) => return Ok(Ending::LeaseLost),
     };
     Ok(match (fate, &ended.verdict) {
         (Fate::Again { .. }, Verdict::Defer(..)) => Ending::GivenBack,
@@ -236,6 +251,9 @@ fn finish(plan: &Plan, ended: &Ended, ending: Ending) {
     if plan.flights().remove(ended.queue, ended.lease).is_none() {
         // Lost while its outcome was on the way, and counted then.
         return;
+    }
+    if ending == Ending::LeaseLost {
+        plan.ended_late(ended.queue, ended.lease, &ended.verdict);
     }
     let tally = &plan.tally;
     match ending {

@@ -2,6 +2,7 @@
 
 use std::env;
 use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -34,8 +35,7 @@ impl Crew {
 
     /// Starts the next worker; returns its process id.
     pub(super) fn start(&mut self) -> anyhow::Result<u32> {
-        let program = env::current_exe().context("cannot find the vtq program")?;
-        let mut command = Command::new(program);
+        let mut command = Command::new(program()?);
         match &self.url {
             // What libpq's variables say is about another database.
             Some(url) => {
@@ -49,8 +49,13 @@ impl Crew {
                 command.args(env::args_os().skip(1));
             }
         }
+        // A worker's warnings would stand between the lines of the demo.
+        if env::var_os("RUST_LOG").is_none() {
+            command.env("RUST_LOG", "error");
+        }
         let pace = self.pace.as_millis().to_string();
         let mut child = command
+            .arg0("vtq")
             .args(["--worker-child", &pace])
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
@@ -82,6 +87,12 @@ impl Crew {
             let _ = child.kill().await;
         }
     }
+}
+
+/// This program, also when its file has been replaced by a newer one in the meantime.
+fn program() -> anyhow::Result<PathBuf> {
+    let running = PathBuf::from("/proc/self/exe");
+    if running.exists() { Ok(running) } else { env::current_exe().context("cannot find the vtq program") }
 }
 
 fn check(status: ExitStatus) -> anyhow::Result<()> {

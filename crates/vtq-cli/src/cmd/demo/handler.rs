@@ -20,10 +20,12 @@ pub(super) const SLOTS: u32 = 5;
 
 /// Far enough apart that they do not run together, and within the sample.
 const KILLS_ONCE: MessageId = 7;
-const KILLS_ALWAYS: MessageId = 31;
+const KILLS_ALWAYS: MessageId = 61;
 
-/// Long enough for the other messages in hand to end, so that a killer takes few with it.
-const BEFORE_THE_KILL: Duration = Duration::from_millis(120);
+/// A worker tells the database with its heartbeat which runs have started: one that dies before does not count as an
+/// attempt. So a killer lives for some heartbeats, and they are quick.
+const HEARTBEAT: Duration = Duration::from_millis(100);
+const BEFORE_THE_KILL: Duration = Duration::from_millis(300);
 
 /// What the handler makes of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,7 +62,8 @@ pub(super) async fn work(global: &Global, pace: Duration) -> anyhow::Result<Exit
     let vtq = global.connect().await?;
     let handler = handler_fn(move |message, _| handle(message, pace));
     let capsule = Capsule::new([QUEUE], handler).concurrency(SLOTS as usize);
-    Worker::builder(&vtq).capsule(capsule).build()?.run(end_of_input()).await?;
+    let worker = Worker::builder(&vtq).capsule(capsule).heartbeat(HEARTBEAT).build()?;
+    worker.run(end_of_input()).await?;
     Ok(Exit::Done)
 }
 
@@ -84,12 +87,12 @@ async fn handle(message: Message, pace: Duration) -> Result<Outcome, Failure> {
     match Role::of(id) {
         Role::Fails(times) if message.attempt <= times => Err(unavailable(&event)),
         Role::FailsAlways => Err(unavailable(&event)),
-        Role::FailsForGood => Err(Failure::permanent(format!("the tracker answered 422: it knows no `{event}`"))
+        Role::FailsForGood => Err(Failure::permanent(format!("tracker: 422, it knows no `{event}`"))
             .class("TrackerRefused")
             .code("422")),
         Role::DefersOnce if message.lease.read_ct == 1 => Ok(Outcome::Deferred {
             delay: Duration::from_millis(500),
-            reason: Some("the tracker asked to come back in half a second".into()),
+            reason: Some("tracker: come back in half a second".into()),
         }),
         Role::KillsOnce if message.lease.read_ct == 1 => die().await,
         Role::KillsAlways => die().await,
@@ -98,7 +101,7 @@ async fn handle(message: Message, pace: Duration) -> Result<Outcome, Failure> {
 }
 
 fn unavailable(event: &str) -> Failure {
-    Failure::new(format!("the tracker answered 503 to `{event}`"))
+    Failure::new(format!("tracker: 503 to `{event}`"))
         .class("TrackerUnavailable")
         .code("503")
         .detail("demo::tracker::post\ndemo::handle\nvtq::worker::run")
@@ -121,7 +124,8 @@ mod tests {
 
         assert_eq!(count(Role::KillsOnce), 1);
         assert_eq!(count(Role::KillsAlways), 1);
-        for role in [Role::FailsAlways, Role::FailsForGood, Role::DefersOnce, Role::Fails(1), Role::Fails(2)] {
+        for role in [Role::FailsAlways, Role::FailsForGood, Role::DefersOnce, Role::Fails(1), Role::Fails(2)]
+        {
             assert!((2..=9).contains(&count(role)), "{role:?}: {}", count(role));
         }
     }

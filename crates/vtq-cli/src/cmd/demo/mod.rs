@@ -13,7 +13,6 @@ mod signals;
 mod story;
 mod watch;
 
-use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -26,6 +25,7 @@ use self::progress::Progress;
 use self::signals::Signals;
 use crate::args::Global;
 use crate::exit::Exit;
+use crate::output::Output;
 
 const QUEUE: &str = "demo";
 
@@ -65,15 +65,10 @@ pub(crate) async fn run(global: &Global, args: DemoArgs) -> anyhow::Result<Exit>
     let mut signals = Signals::listen()?;
     let progress = Progress::new(global);
     let messages = sample::load(args.file.as_deref())?;
-    let opened = tokio::select! {
-        place = Place::open(global, &progress) => Some(place),
-        () = signals.next() => None,
-    };
-    let Some(opened) = opened else {
+    let Some(mut place) = Place::open(global, &progress, &mut signals).await? else {
         progress.clear();
         return Ok(Exit::Interrupted);
     };
-    let mut place = opened?;
     let mut crew = Crew::new(&place, pace(messages.len()));
     let played = tokio::select! {
         played = play(&mut place, &mut crew, &messages, args.yes, &progress) => Some(played),
@@ -87,8 +82,15 @@ pub(crate) async fn run(global: &Global, args: DemoArgs) -> anyhow::Result<Exit>
     };
     played?;
     let facts = Facts::gather(&place).await?;
-    show(&facts, global.json)?;
+    let output = Output::of(global);
+    match output.is_json() {
+        true => output.json(&facts)?,
+        false => story::tell(&facts, output)?,
+    }
     facts.check(messages.len())?;
+    if !output.is_json() {
+        story::conclude(&facts, output)?;
+    }
     say_what_next(&place, &facts, args.keep, &progress);
     if args.keep && place.throwaway_url().is_some() {
         signals.next().await;
@@ -117,14 +119,6 @@ fn pace(messages: usize) -> Duration {
     PACE.min(ALL_HANDLED_IN * handler::SLOTS / messages)
 }
 
-fn show(facts: &Facts, is_json: bool) -> anyhow::Result<()> {
-    let text = if is_json { serde_json::to_string_pretty(facts)? + "\n" } else { story::tell(facts) };
-    match std::io::stdout().lock().write_all(text.as_bytes()) {
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        answer => Ok(answer?),
-    }
-}
-
 fn say_what_next(place: &Place, facts: &Facts, is_kept: bool, progress: &Progress) {
     let dead = facts.dead_letter.as_ref().map_or(1, |letter| letter.msg_id);
     let commands = format!("  vtq dlq list {QUEUE}\n  vtq dlq retry {QUEUE}/{dead}");
@@ -135,7 +129,7 @@ fn say_what_next(place: &Place, facts: &Facts, is_kept: bool, progress: &Progres
             progress.say(&format!("  {psql}\n  export DATABASE_URL='{url}'\n{commands}"));
         }
         (Some(_), _) => {
-            progress.say("The throwaway database is gone. `vtq demo --keep` leaves it up, for psql and for");
+            progress.say("The database goes with the demo. `vtq demo --keep` leaves it up, for psql and for");
             progress.say(&commands);
         }
         (None, _) => {

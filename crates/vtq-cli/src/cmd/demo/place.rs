@@ -9,7 +9,8 @@ use vtq::{Backoff, ConnectOptions, ErrorKind, Exact, Queue, QueueOptions, Vtq};
 use vtq_dev::Cluster;
 
 use super::QUEUE;
-use super::progress::Progress;
+use super::progress::{self, Progress};
+use super::signals::Signals;
 use crate::args::Global;
 
 /// The database in a throwaway cluster.
@@ -25,19 +26,25 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// Connects to the database that was named; if none was, starts one.
-    pub(super) async fn open(global: &Global, progress: &Progress) -> anyhow::Result<Self> {
-        let cluster = if is_named(global) { None } else { Some(start(progress).await?) };
-        let vtq = match &cluster {
-            Some(cluster) => ConnectOptions::from_url(&cluster.socket_url_for(DATABASE))?.connect().await?,
-            None => {
-                progress.begin("connecting");
-                let vtq = global.connect().await?;
-                progress.done(&format!("connected to {}", vtq.redacted()));
-                vtq
-            }
+    /// Connects to the database that was named; if none was, starts one. `None`: a signal came first.
+    pub(super) async fn open(
+        global: &Global,
+        progress: &Progress,
+        signals: &mut Signals,
+    ) -> anyhow::Result<Option<Self>> {
+        let (vtq, cluster) = if is_named(global) {
+            progress.begin("connecting");
+            let vtq = tokio::select! {
+                vtq = global.connect() => vtq?,
+                () = signals.next() => return Ok(None),
+            };
+            progress.done(&format!("connected to {}", vtq.redacted()));
+            (vtq, None)
+        } else {
+            let Some(cluster) = start(progress, signals).await? else { return Ok(None) };
+            (ConnectOptions::from_url(&cluster.socket_url_for(DATABASE))?.connect().await?, Some(cluster))
         };
-        Ok(Self { queue: vtq.queue(QUEUE)?, vtq, cluster, has_made_queue: false })
+        Ok(Some(Self { queue: vtq.queue(QUEUE)?, vtq, cluster, has_made_queue: false }))
     }
 
     /// Brings in the schema and makes an empty queue.
@@ -52,7 +59,7 @@ impl Place {
             .backoff(&Backoff::exponential(Duration::from_millis(200)));
         self.has_made_queue = true;
         self.queue.create(&options).await?;
-        progress.done(&format!("schema vtq and queue {QUEUE} created: lease 1 s, 4 attempts, backoff from 0.2 s"));
+        progress.done(&format!("queue {QUEUE} created: lease 1 s, 4 attempts, backoff from 0.2 s"));
         Ok(())
     }
 
@@ -61,7 +68,7 @@ impl Place {
             Err(error) if error.kind() == ErrorKind::QueueNotFound => return Ok(()),
             answer => answer?,
         };
-        let live = super::progress::live(&metrics);
+        let live = progress::live(&metrics);
         let (dead, settled) = (metrics.dead.unwrap_or_default(), self.settled().await?);
         if live + dead + settled > 0 && !may_drop {
             bail!(
@@ -105,15 +112,18 @@ fn is_named(global: &Global) -> bool {
     global.has_database_url() || is_set("PGHOST") || is_set("PGHOSTADDR")
 }
 
-async fn start(progress: &Progress) -> anyhow::Result<Cluster> {
+async fn start(progress: &Progress, signals: &mut Signals) -> anyhow::Result<Option<Cluster>> {
     progress.begin("starting a throwaway PostgreSQL");
-    let cluster = task::spawn_blocking(|| Cluster::builder().start())
-        .await
-        .context("the start of PostgreSQL was cut short")??;
-    progress.done(&format!(
-        "throwaway PostgreSQL {} started in {}",
-        cluster.version(),
-        cluster.socket_dir().display()
-    ));
-    Ok(cluster)
+    let mut start = task::spawn_blocking(|| Cluster::builder().start());
+    let started = tokio::select! {
+        started = &mut start => started,
+        () = signals.next() => {
+            // There is no stopping halfway: what has been started is removed.
+            drop(start.await);
+            return Ok(None);
+        }
+    };
+    let cluster = started.context("the start of PostgreSQL was cut short")??;
+    progress.done(&format!("throwaway PostgreSQL {} started", cluster.version()));
+    Ok(Some(cluster))
 }

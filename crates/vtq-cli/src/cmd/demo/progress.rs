@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressStyle};
 use vtq::Metrics;
 
-use crate::args::{Color, Global};
+use crate::args::Global;
+use crate::output::is_coloured;
 
 /// Tells what happens.
 #[derive(Debug)]
@@ -25,17 +26,12 @@ impl Progress {
     pub(super) fn new(global: &Global) -> Self {
         let is_terminal =
             std::io::stderr().is_terminal() && env::var_os("TERM").is_none_or(|term| term != "dumb");
-        let refuses_colour = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let bar = if is_terminal && !global.quiet { ProgressBar::no_length() } else { ProgressBar::hidden() };
         Self {
             bar,
             began: Cell::new(Instant::now()),
             is_quiet: global.quiet,
-            has_colour: match global.color {
-                Color::Always => true,
-                Color::Never => false,
-                Color::Auto => is_terminal && !refuses_colour,
-            },
+            has_colour: is_coloured(global.color, is_terminal),
         }
     }
 
@@ -73,10 +69,11 @@ impl Progress {
 
     /// Shows the bar of messages to settle.
     pub(super) fn work(&self, total: u64) {
-        let bar = if self.has_colour { "{bar:24.cyan/blue}" } else { "{bar:24}" };
+        let bar = if self.has_colour { "{bar:20.cyan/blue}" } else { "{bar:20}" };
         self.began.set(Instant::now());
         self.bar.set_length(total);
-        self.bar.set_style(style(&format!("  {bar} {{pos}}/{{len}} settled{{msg}}")).progress_chars("━╸─"));
+        self.bar
+            .set_style(style(&format!("  {bar} {{pos}}/{{len}} settled{{wide_msg}}")).progress_chars("━╸─"));
     }
 
     /// Moves the bar to what the queue's metrics say.
@@ -86,8 +83,7 @@ impl Progress {
         let parts = [
             ("ready", count(metrics.ready)),
             ("in flight", count(metrics.in_flight)),
-            ("delayed", count(metrics.delayed)),
-            ("retrying", count(metrics.retrying)),
+            ("waiting", count(metrics.delayed) + count(metrics.retrying)),
             ("dead", count(metrics.dead)),
         ];
         let shown = parts.iter().filter(|(_, count)| *count > 0);

@@ -21,9 +21,7 @@ pub(super) fn load(file: Option<&Path>) -> anyhow::Result<Vec<Outgoing>> {
 
 fn parse(text: &str) -> anyhow::Result<Vec<Outgoing>> {
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
-    lines
-        .map(|(at, line)| Outgoing::from_json(line).with_context(|| format!("line {}", at + 1)))
-        .collect()
+    lines.map(|(at, line)| Outgoing::from_json(line).with_context(|| format!("line {}", at + 1))).collect()
 }
 
 #[cfg(test)]

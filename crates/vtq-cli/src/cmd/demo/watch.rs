@@ -16,11 +16,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 const STUCK_AFTER: Duration = Duration::from_secs(30);
 
 /// Runs workers until no message is left in the queue.
-pub(super) async fn until_settled(
-    place: &Place,
-    crew: &mut Crew,
-    progress: &Progress,
-) -> anyhow::Result<()> {
+pub(super) async fn until_settled(place: &Place, crew: &mut Crew, progress: &Progress) -> anyhow::Result<()> {
     let metrics = place.queue.metrics(Exact::Yes).await?;
     progress.work(metrics.sent_total.unwrap_or_default());
     let mut looks = interval(LOOK_EVERY);

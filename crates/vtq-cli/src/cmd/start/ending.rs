@@ -46,7 +46,10 @@ impl Ended {
     /// A command that could not be started is no fault of the message, so this does not count as an attempt.
     pub(super) fn not_started(error: &std::io::Error, again_in: std::time::Duration) -> Self {
         let reason = format!("the command cannot be started: {error}");
-        Self { outcome: Outcome::Deferred { delay: again_in, reason: Some(reason.clone()) }, why: Some(reason) }
+        Self {
+            outcome: Outcome::Deferred { delay: again_in, reason: Some(reason.clone()) },
+            why: Some(reason),
+        }
     }
 }
 

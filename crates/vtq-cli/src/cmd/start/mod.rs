@@ -278,7 +278,8 @@ impl Crew {
     fn new(args: &StartArgs, log: &Log, groups: &Groups) -> anyhow::Result<Self> {
         let specs: Vec<_> = args.queues.iter().flat_map(|queues| &queues.0).collect();
         let served: Vec<String> = specs.iter().map(ToString::to_string).collect();
-        let mut crew = Self { name: String::new(), served: served.join("; "), capsules: vec![], pipes: vec![] };
+        let mut crew =
+            Self { name: String::new(), served: served.join("; "), capsules: vec![], pipes: vec![] };
         let is_shown = args.output == Output::Show;
         let program = |line: &String| Program::new(line.clone(), groups.clone(), args.grace);
         let post = args.url.as_ref().map(Post::new).transpose()?;

@@ -106,9 +106,13 @@ fn trouble(event: &WorkerEvent) -> Option<Line> {
         }
         WorkerEvent::DatabaseBack { part, after } => {
             let away_ms = u64::try_from(after.as_millis()).unwrap_or(u64::MAX);
-            Line::new(Level::Info, "database_back", format!("{part}: the database is back after {away_ms} ms"))
-                .with("part", *part)
-                .with("away_ms", away_ms)
+            Line::new(
+                Level::Info,
+                "database_back",
+                format!("{part}: the database is back after {away_ms} ms"),
+            )
+            .with("part", *part)
+            .with("away_ms", away_ms)
         }
         WorkerEvent::ListenerDeaf { reason } => {
             Line::new(Level::Warn, "listener_deaf", format!("no notifications, polling: {reason}"))

@@ -84,7 +84,8 @@ impl Pipe {
                 return Ended::cancelled(cause);
             }
         };
-        let ended = answer.and_then(|line| reply::outcome(&line, message.id(), self.defer).map_err(Fault::Bad));
+        let ended =
+            answer.and_then(|line| reply::outcome(&line, message.id(), self.defer).map_err(Fault::Bad));
         match ended {
             Ok(ended) => {
                 talker.has_replied = true;
@@ -123,11 +124,9 @@ impl Pipe {
     async fn child(&self) -> io::Result<Talker> {
         loop {
             // One that has ended meanwhile is left aside: its end did no harm to a message.
-            let idle = self.idle().children.pop();
-            match idle {
-                Some(mut talker) if talker.child.is_running() => return Ok(talker),
-                Some(_) => {}
-                None => break,
+            let Some(mut talker) = self.idle().children.pop() else { break };
+            if talker.child.is_running() {
+                return Ok(talker);
             }
         }
         let start_at = self.idle().start_at;
@@ -201,10 +200,8 @@ impl Talker {
                     Ok(status) => status,
                     Err(_) => self.child.stop().await,
                 };
-                let (class, code) = status.map_or_else(
-                    |_| ("lost".to_owned(), "lost".to_owned()),
-                    ending::name,
-                );
+                let (class, code) =
+                    status.map_or_else(|_| ("lost".to_owned(), "lost".to_owned()), ending::name);
                 let text = format!("the child ended before it had answered with a line: {class}");
                 Ended::failed(class.clone(), Failure::new(text).class(class).code(code))
             }

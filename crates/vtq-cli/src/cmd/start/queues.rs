@@ -2,7 +2,6 @@
 
 use std::str::FromStr;
 
-use anyhow::{Context, Error, Result, bail, ensure};
 use vtq::QueueName;
 
 /// The slots of a capsule that does not say how many.
@@ -22,43 +21,46 @@ pub(super) struct CapsuleArg {
 }
 
 impl FromStr for Queues {
-    type Err = Error;
+    type Err = String;
 
-    fn from_str(text: &str) -> Result<Self> {
+    fn from_str(text: &str) -> Result<Self, String> {
         // A `;` may end the list, as it does in many a configuration file.
         let text = text.trim_end();
         let parts = text.strip_suffix(';').unwrap_or(text).split(';');
-        parts.map(|part| part.trim().parse()).collect::<Result<_>>().map(Self)
+        parts.map(|part| part.trim().parse()).collect::<Result<_, _>>().map(Self)
     }
 }
 
 impl FromStr for CapsuleArg {
-    type Err = Error;
+    type Err = String;
 
-    fn from_str(text: &str) -> Result<Self> {
-        ensure!(!text.is_empty(), "a capsule is empty: give at least one queue, as in \"orders: 5\"");
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text.is_empty() {
+            return Err("a capsule is empty: give at least one queue, as in \"orders: 5\"".to_owned());
+        }
         let (names, slots) = match text.split_once(':') {
-            Some((names, slots)) => (names, parse_slots(slots.trim()).with_context(|| format!("in \"{text}\""))?),
-            None => (text, SLOTS),
+            Some((names, slots)) => (names, parse_slots(slots.trim())),
+            None => (text, Ok(SLOTS)),
         };
-        let queues = names.split(',').map(|name| parse_name(name.trim(), text)).collect::<Result<_>>()?;
-        Ok(Self { queues, slots })
+        let queues = names.split(',').map(|name| parse_name(name.trim())).collect::<Result<_, _>>();
+        let place = |why| format!("in \"{text}\": {why}");
+        Ok(Self { queues: queues.map_err(place)?, slots: slots.map_err(place)? })
     }
 }
 
-fn parse_slots(text: &str) -> Result<usize> {
-    match text.parse() {
-        Ok(slots) if (1..=MOST).contains(&slots) => Ok(slots),
-        _ => bail!("\"{text}\" is no number of messages at once: it must be from 1 to {MOST}"),
-    }
+fn parse_slots(text: &str) -> Result<usize, String> {
+    let slots = text.parse().ok().filter(|slots| (1..=MOST).contains(slots));
+    slots.ok_or_else(|| format!("\"{text}\" is no number of messages at once, which is 1 to {MOST}"))
 }
 
-fn parse_name(name: &str, text: &str) -> Result<QueueName> {
-    ensure!(!name.is_empty(), "in \"{text}\": a queue's name is missing");
+fn parse_name(name: &str) -> Result<QueueName, String> {
+    if name.is_empty() {
+        return Err("the name of a queue is missing".to_owned());
+    }
     if name.contains(char::is_whitespace) {
-        bail!("in \"{text}\": \"{name}\" is no name of a queue; is a `,` or a `;` missing?");
+        return Err(format!("\"{name}\" is no name of a queue; is a `,` or a `;` missing?"));
     }
-    QueueName::new(name).with_context(|| format!("in \"{text}\""))
+    QueueName::new(name).map_err(|error| error.to_string())
 }
 
 impl std::fmt::Display for CapsuleArg {
@@ -91,15 +93,15 @@ mod tests {
             ("a;;b", "a capsule is empty"),
             ("a: x", "in \"a: x\": \"x\" is no number"),
             ("a; b: 0", "in \"b: 0\": \"0\" is no number"),
-            ("a: 10001", "from 1 to 10000"),
+            ("a: 10001", "1 to 10000"),
             ("a: 1: 2", "\"1: 2\" is no number"),
             ("a:", "\"\" is no number"),
-            (": 5", "in \": 5\": a queue's name is missing"),
-            ("a,,b", "in \"a,,b\": a queue's name is missing"),
+            (": 5", "in \": 5\": the name of a queue is missing"),
+            ("a,,b", "in \"a,,b\": the name of a queue is missing"),
             ("Orders", "in \"Orders\": "),
             ("a b: 5", "is a `,` or a `;` missing?"),
         ] {
-            let error = format!("{:#}", text.parse::<Queues>().expect_err(text));
+            let error = text.parse::<Queues>().expect_err(text);
             assert!(error.contains(words), "{text}: {error}");
         }
     }

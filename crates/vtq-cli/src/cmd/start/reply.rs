@@ -79,9 +79,7 @@ pub(super) fn outcome(line: &[u8], id: MessageId, defer: Duration) -> Result<End
             let (message, fields) = texts(&reply)?;
             Ok(Ended::failed(word(&reply, "undecodable"), fill(Failure::undecodable(message), &fields)))
         }
-        _ => {
-            Err("the reply's outcome is none of done, retry, defer, permanent and undecodable".to_owned())
-        }
+        _ => Err("the reply's outcome is none of done, retry, defer, permanent and undecodable".to_owned()),
     }
 }
 

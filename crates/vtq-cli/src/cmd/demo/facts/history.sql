@@ -1,11 +1,11 @@
--- The deliveries of one message that failed and was handled in the end: the one that had the most trouble.
+-- The deliveries of one message that failed and was handled in the end: the one that met the most kinds of trouble.
 WITH chosen AS (
     SELECT d.msg_id, d.archived_at, d.enqueued_at, d.last_read_at, d.read_ct, d.refunded_ct, d.message ->> 'event' AS event
     FROM vtq.demo_archive AS d
     JOIN vtq.demo_attempts AS a ON a.msg_id = d.msg_id
     GROUP BY d.msg_id, d.archived_at
     HAVING bool_or(a.outcome = 'failed')
-    ORDER BY count(*) DESC, d.msg_id
+    ORDER BY count(DISTINCT a.outcome) DESC, count(*) DESC, d.msg_id
     LIMIT 1
 ),
 deliveries AS (

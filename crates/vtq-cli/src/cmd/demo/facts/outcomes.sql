@@ -3,7 +3,7 @@ WITH trouble AS (
     SELECT
         a.msg_id,
         bool_or(a.outcome IN ('failed', 'panicked', 'timed_out')) AS has_failed,
-        bool_or(a.outcome = 'abandoned') AS was_abandoned
+        bool_or(a.outcome IN ('abandoned', 'never_started')) AS was_abandoned
     FROM vtq.demo_attempts AS a
     GROUP BY a.msg_id
 ),

@@ -1,0 +1,106 @@
+//! `vtq send`: one message, a file, or a stream.
+
+mod file;
+mod lines;
+mod stream;
+
+use std::io::{self, IsTerminal};
+use std::path::Path;
+
+use anyhow::{Context, bail};
+use serde_json::json;
+use vtq::{Outgoing, Queue, SendOptions, Vtq};
+
+use self::lines::{Batch, Lines};
+use crate::args::Global;
+use crate::args::send::{OptionArgs, SendArgs};
+use crate::cmd::pause::from_now;
+use crate::exit::Exit;
+use crate::interrupt::Interrupt;
+use crate::output::Output;
+
+pub(super) async fn run(
+    global: &Global,
+    output: Output,
+    args: SendArgs,
+    interrupt: &Interrupt,
+) -> anyhow::Result<Exit> {
+    let options = options(&args.options)?;
+    let is_dash = args.message.as_deref() == Some("-") || args.file.as_deref() == Some(Path::new("-"));
+    match (&args.message, &args.file) {
+        (Some(text), _) if !is_dash => one(global, output, &args, text, options).await,
+        (_, Some(path)) if !is_dash => file::run(global, output, &args, path, options, interrupt).await,
+        _ if !is_dash && io::stdin().is_terminal() => {
+            bail!(
+                "nothing to send: give a message as JSON, a --file, or lines on standard input (`-` to type them)"
+            )
+        }
+        _ => stream::run(global, output, &args, options, interrupt).await,
+    }
+}
+
+async fn one(
+    global: &Global,
+    output: Output,
+    args: &SendArgs,
+    text: &str,
+    options: SendOptions,
+) -> anyhow::Result<Exit> {
+    let message = match Outgoing::from_json(text) {
+        Ok(message) => message,
+        // A word without quotes around it is what people try first.
+        Err(error) if serde_json::from_str::<serde::de::IgnoredAny>(text).is_err() => {
+            bail!("{error}; a text is written with quotes of its own: '\"hello\"'")
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let vtq = global.connect().await?;
+    let options = expiring(&vtq, options, &args.options).await?;
+    let id = vtq.queue(&args.queue)?.send_with(&message, &options).await?;
+    match output.is_json() {
+        true => output.json(&json!({"queue": args.queue.as_str(), "msg_id": id}))?,
+        false => output.line(&id.to_string())?,
+    }
+    Ok(Exit::Done)
+}
+
+/// Takes from the options what needs no database.
+fn options(args: &OptionArgs) -> anyhow::Result<SendOptions> {
+    let mut options = SendOptions::new();
+    for word in &args.header {
+        // The value is not quoted in the refusal: headers carry credentials.
+        let (name, value) = word.split_once('=').context("a --header has no value: give NAME=VALUE")?;
+        options = options.header(name, value);
+    }
+    if let Some(delay) = args.delay {
+        options = options.delay(delay);
+    }
+    if let Some(at) = args.at {
+        options = options.visible_at(at);
+    }
+    if let Some(priority) = args.priority {
+        options = options.priority(priority);
+    }
+    if let Some(max_attempts) = args.max_attempts {
+        options = options.max_attempts(max_attempts);
+    }
+    if let Some(at) = args.expires_at {
+        options = options.expires_at(at);
+    }
+    Ok(options)
+}
+
+/// Counts --expires-in from now, on the database's clock.
+async fn expiring(vtq: &Vtq, options: SendOptions, args: &OptionArgs) -> anyhow::Result<SendOptions> {
+    match args.expires_in {
+        Some(length) => Ok(options.expires_at(from_now(vtq, "--expires-in", length).await?)),
+        None => Ok(options),
+    }
+}
+
+/// Says how many were sent.
+fn conclude(output: Output, queue: &Queue, sent: u64) -> anyhow::Result<Exit> {
+    let text = format!("{sent} message{} sent to {}", if sent == 1 { "" } else { "s" }, queue.name());
+    output.done(&text, &json!({"queue": queue.name().as_str(), "sent": sent}))?;
+    Ok(Exit::Done)
+}
