@@ -51,7 +51,7 @@ BEGIN
                 'read_ct', r.read_ct,
                 'first_enqueued_at', vtq._iso(r.enqueued_at),
                 'dead_lettered_at', vtq._iso($3),
-                'redrives', CASE WHEN jsonb_typeof(r.headers) = 'object' THEN r.headers -> 'vtq_redrives' END,
+                'redrives', nullif(vtq._redrives(r.headers), 0),
                 'error_class', e.error_class,
                 'error_code', e.error_code,
                 'error_message', vtq._cut(e.error_message, 1000),
@@ -67,7 +67,7 @@ BEGIN
             SELECT a.attempt, a.ended_at, a.error_class, a.error_code, a.error_message, a.error_detail, a.worker
             FROM vtq.%3$I AS a
             WHERE a.msg_id = r.msg_id
-                AND (a.error_class IS NOT NULL OR a.error_code IS NOT NULL OR a.error_message IS NOT NULL)
+                AND coalesce(a.error_class, a.error_code, a.error_message, a.error_detail) IS NOT NULL
             ORDER BY a.read_ct DESC
             LIMIT 1
         ) AS e ON true

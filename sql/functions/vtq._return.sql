@@ -41,7 +41,7 @@ BEGIN
             CASE WHEN t.priority = ANY ($3) THEN t.priority ELSE $3[array_upper($3, 1)] END,
             t.unique_key, t.group_key, t.policy,
             (t.headers - 'vtq_dead_letter') || jsonb_build_object(
-                'vtq_redrives', coalesce((t.headers ->> 'vtq_redrives')::integer, 0) + 1
+                'vtq_redrives', vtq._redrives(t.headers) + 1
             ),
             t.message
         FROM taken AS t

@@ -35,7 +35,7 @@ BEGIN
     PERFORM vtq._check_qty(qty);
     RETURN QUERY EXECUTE format($sql$
         SELECT d.msg_id, d.dead_lettered_at, d.enqueued_at, d.read_ct - d.refunded_ct, d.read_ct,
-            coalesce((d.headers ->> 'vtq_redrives')::integer, 0), b.block ->> 'reason', b.block ->> 'error_class',
+            vtq._redrives(d.headers), b.block ->> 'reason', b.block ->> 'error_class',
             b.block ->> 'error_message'
         FROM vtq.%1$I AS d
         CROSS JOIN LATERAL (SELECT d.headers -> 'vtq_dead_letter' AS block) AS b

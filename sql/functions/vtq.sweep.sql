@@ -22,6 +22,8 @@ DECLARE
     ids bigint[];
     reasons text[];
     recorded bigint;
+    taken bigint;
+    wanted bigint := qty;
 BEGIN
     dead := 0;
     abandoned := 0;
@@ -32,6 +34,7 @@ BEGIN
     PERFORM vtq._check_qty(qty);
 
     FOREACH level IN ARRAY setting.priorities LOOP
+        EXIT WHEN wanted <= 0;
         EXECUTE format($sql$
             WITH front AS MATERIALIZED (
                 SELECT m.ctid AS tid, m.msg_id, m.read_ct, m.vt <> m.ready_at AS is_leased,
@@ -83,11 +86,13 @@ BEGIN
                     WHEN l.has_lapsed THEN 'worker_died'
                     ELSE 'attempts_exhausted'
                 END ORDER BY l.msg_id) FILTER (WHERE l.state <> 'ready'),
-                (SELECT count(*) FROM recorded)
+                (SELECT count(*) FROM recorded),
+                count(*)
             FROM locked AS l
         $sql$, queue, queue || '_attempts')
-        INTO ids, reasons, recorded
-        USING level, started, setting.max_attempts::integer, qty;
+        INTO ids, reasons, recorded, taken
+        USING level, started, setting.max_attempts::integer, wanted;
+        wanted := wanted - taken;
         abandoned := abandoned + recorded;
         CONTINUE WHEN ids IS NULL;
         IF to_regclass(format('vtq.%I', queue || '_dlq')) IS NULL THEN

@@ -7,7 +7,7 @@ use tracing_subscriber::filter::{EnvFilter, filter_fn};
 use tracing_subscriber::layer::SubscriberExt;
 
 use crate::args::Global;
-use crate::output::is_coloured;
+use crate::output::{complain, is_coloured};
 
 /// Starts to log.
 ///
@@ -22,7 +22,10 @@ pub(crate) fn start(global: &Global) {
         _ => "info,vtq=trace",
     };
     let wanted = std::env::var("RUST_LOG").ok().filter(|wanted| !wanted.is_empty());
-    let filter = EnvFilter::builder().parse_lossy(wanted.as_deref().unwrap_or(default));
+    let filter = wanted.map_or(Ok(EnvFilter::new(default)), EnvFilter::try_new).unwrap_or_else(|error| {
+        complain(&format!("RUST_LOG is ignored: {error}"));
+        EnvFilter::new(default)
+    });
     let discreet =
         filter_fn(|event| event.target().starts_with("vtq") || *event.level() <= LevelFilter::INFO);
     let printer = tracing_subscriber::fmt::layer()

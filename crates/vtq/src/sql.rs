@@ -77,6 +77,7 @@ pub(crate) const FUNCTIONS: &[File] = files!(
     "functions/vtq._own_backoff",
     "functions/vtq._own_timeout",
     "functions/vtq._record",
+    "functions/vtq._redrives",
     "functions/vtq._remove_attempts",
     "functions/vtq._requeue",
     "functions/vtq._return",

@@ -203,7 +203,9 @@ fn instant(text: &str) -> Option<usize> {
         return None;
     }
     let is_part = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b'.' | b'+' | b'-' | b':' | b'Z');
-    Some(19 + bytes[19..].iter().take_while(|byte| is_part(byte)).count())
+    let length = 19 + bytes[19..].iter().take_while(|byte| is_part(byte)).count();
+    // Of the sentence that it stands in, not of the instant.
+    Some(text[..length].trim_end_matches([':', '.', '-']).len())
 }
 
 #[test]

@@ -15,7 +15,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
         "Single messages and dead letters",
         &["cancel", "run_now", "attempts", "dlq_list", "dlq_show", "redrive", "redrive_all", "dlq_purge"],
     ),
-    ("Watching and upkeep", &["metrics", "metrics_all", "workers", "sweep", "maintain", "backoff"]),
+    ("Watching and upkeep", &["metrics", "metrics_all", "explain", "workers", "sweep", "maintain", "backoff"]),
 ];
 
 /// Backoffs with a name for each.

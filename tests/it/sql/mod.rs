@@ -3,10 +3,14 @@
 mod session;
 
 mod backoff;
+mod dead_letter;
 mod fail;
 mod fence;
+mod give_back;
 mod names;
 mod read;
+mod redrive;
 mod send;
+mod sweep;
 mod time;
 mod wake;

@@ -23,7 +23,9 @@ impl Refusal {
             ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Self::Text(text),
             ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => Self::Help(text),
             // clap only sends help by itself when no option is set, and DATABASE_URL sets one.
-            ErrorKind::MissingSubcommand if words.len() < 2 => Self::Help(super::command().render_help().to_string()),
+            ErrorKind::MissingSubcommand if words.len() < 2 => {
+                Self::Help(super::command().render_help().to_string())
+            }
             _ => Self::Wrong(sentence(&text, words)),
         }
     }

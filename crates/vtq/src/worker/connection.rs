@@ -8,7 +8,10 @@ use tokio_postgres::Client;
 use tokio_util::sync::CancellationToken;
 
 use super::plan::Plan;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
+
+/// The part that settles and beats.
+pub(super) const SETTLE: &str = "settle";
 
 /// Waits that grow from 100 ms to 8 s, each somewhere in the upper half of its length, so that the workers of a fleet
 /// do not come back together.
@@ -48,9 +51,8 @@ impl Connected {
             self.client = None;
             match self.plan.vtq.dedicated().await {
                 Ok(dedicated) => {
+                    // Not yet a proof: a standby lets us in too. See `worked`.
                     self.client = Some(Arc::new(dedicated.spawn().0));
-                    self.patience = Patience::default();
-                    self.plan.health.up(self.part);
                 }
                 Err(error) => {
                     self.plan.health.down(self.part, &error);
@@ -65,20 +67,26 @@ impl Connected {
     }
 
     /// Waits for a verb on the connection, as long as the statement limit allows.
+    ///
+    /// The settler carries the heartbeat as well, and has no longer than until the next one is due.
     pub(super) async fn bounded<T>(&self, what: &str, verb: impl Future<Output = Result<T>>) -> Result<T> {
-        let limit = self.plan.vtq.statement_limit();
+        let mut limit = self.plan.vtq.statement_limit();
+        if self.part == SETTLE {
+            limit = limit.min(self.plan.heartbeat().max(Duration::from_secs(1)));
+        }
         tokio::time::timeout(limit, verb).await.unwrap_or_else(|_| Err(Error::timeout(what, limit)))
     }
 
     /// Takes note of an error; a wait is due before the next try when it says so.
     ///
-    /// A connection on which a statement did not come back is dropped: the next one would wait behind it.
+    /// A connection on which a statement did not come back is dropped: the next one would wait behind it. So is one to
+    /// a server that has become read-only: another host may be the primary now.
     pub(super) fn failed(&mut self, error: &Error) -> Option<Duration> {
         if !error.is_retryable() {
             return None;
         }
         self.plan.health.down(self.part, error);
-        if error.is_closed() || error.kind() == crate::error::ErrorKind::Timeout {
+        if matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::Timeout) {
             self.client = None;
         }
         Some(self.patience.next())

@@ -16,7 +16,7 @@ use super::event::WorkerEvent;
 use super::handler::CancelCause;
 use super::plan::{Plan, count, lock};
 use super::settle::{Ended, Verdict};
-use super::{Stopped, fetch, heartbeat, listen, settle};
+use super::{Stopped, fetch, heartbeat, listen, maintain, settle};
 use crate::error::{Error, ErrorKind, Result};
 use crate::migrate::SchemaState;
 
@@ -68,14 +68,16 @@ async fn live(plan: Arc<Plan>, outcomes: mpsc::UnboundedReceiver<Ended>) -> Resu
     plan.events.tell(WorkerEvent::Started { worker_id: plan.worker_id.clone() });
     let settler = tokio::spawn(settle::run(plan.clone(), outcomes));
     let listener = tokio::spawn(listen::run(plan.clone()));
-    fetch::run(plan.clone()).await;
+    let maintainer = tokio::spawn(maintain::run(plan.clone()));
+    let fetched = fetch::run(plan.clone()).await;
 
     drain(&plan).await;
     plan.close.cancel();
     // What could not be recorded comes back by its visibility timeout.
     let _ = timeout(LAST_WORDS, settler).await;
     listener.abort();
-    Ok(plan.tally.stopped())
+    maintainer.abort();
+    fetched.map(|()| plan.tally.stopped())
 }
 
 /// Waits for the database, and checks what no waiting can mend. False when it is to stop before that.

@@ -60,19 +60,24 @@ struct Round {
     is_drained: bool,
 }
 
-/// The fetcher's loop. Ends when the plan stops, or, for a worker that runs once, when there is nothing more to do.
-pub(super) async fn run(plan: Arc<Plan>) {
+/// The fetcher's loop. Ends when the plan stops, or, for a worker that runs once, when there is nothing more to do, or
+/// when a queue cannot be read.
+pub(super) async fn run(plan: Arc<Plan>) -> Result<()> {
     let mut fetcher = Fetcher {
         connected: Connected::new(plan.clone(), "fetch"),
         memories: plan.queues.iter().map(|_| Memory::default()).collect(),
         poll: FIRST_POLL,
         idle_since: None,
         is_announced: false,
+        refusal: None,
         plan,
     };
     let stop = fetcher.plan.stop.clone();
     while !stop.is_cancelled() {
         let round = fetcher.round().await;
+        if let Some(error) = fetcher.refusal.take() {
+            return Err(error);
+        }
         if fetcher.plan.settings.is_once && round.is_drained && fetcher.plan.flights().len() == 0 {
             break;
         }
@@ -81,6 +86,7 @@ pub(super) async fn run(plan: Arc<Plan>) {
             () = fetcher.rest(round) => {}
         }
     }
+    Ok(())
 }
 
 struct Fetcher {
@@ -90,6 +96,8 @@ struct Fetcher {
     poll: Duration,
     idle_since: Option<Instant>,
     is_announced: bool,
+    /// What a worker that runs once ends with.
+    refusal: Option<Error>,
 }
 
 impl Fetcher {
@@ -153,7 +161,7 @@ impl Fetcher {
                 (found, is_full && found < qty)
             }
             Err(error) => {
-                self.trouble(queue, &error).await;
+                self.trouble(queue, error).await;
                 (0, false)
             }
         }
@@ -216,14 +224,14 @@ impl Fetcher {
                 plan.events.tell(WorkerEvent::Swept { queue: name.clone(), dead: swept.dead });
             }
             Ok(_) => {}
-            Err(error) => self.trouble(queue, &error).await,
+            Err(error) => self.trouble(queue, error).await,
         }
     }
 
     /// Waits before the next try. An error of the queue, not of the database, holds up this queue alone.
-    async fn trouble(&mut self, queue: usize, error: &Error) {
+    async fn trouble(&mut self, queue: usize, error: Error) {
         let plan = self.plan.clone();
-        match self.connected.failed(error) {
+        match self.connected.failed(&error) {
             Some(wait) => {
                 tokio::select! {
                     () = plan.stop.cancelled() => {}
@@ -235,7 +243,10 @@ impl Fetcher {
                 memory.trouble_until = Some(Instant::now() + Duration::from_secs(1));
                 if !std::mem::replace(&mut memory.is_in_trouble, true) {
                     let queue = plan.queues[queue].name.clone();
-                    plan.events.tell(WorkerEvent::QueueTrouble { queue, error: chain(error) });
+                    plan.events.tell(WorkerEvent::QueueTrouble { queue, error: chain(&error) });
+                }
+                if plan.settings.is_once {
+                    self.refusal = Some(error);
                 }
             }
         }
@@ -280,7 +291,7 @@ impl Fetcher {
         let doze = self.connected.bounded("doze", doze(&plan, &client, slowest + ANNOUNCED_FOR)).await;
         let (due_in, is_written) = match doze {
             Ok(answer) => answer,
-            Err(error) => return self.trouble(0, &error).await,
+            Err(error) => return self.trouble(0, error).await,
         };
         self.is_announced = true;
         // Whoever sent before the announcement shows now, or still holds a lock that says so.

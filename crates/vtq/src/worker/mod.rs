@@ -10,6 +10,7 @@ mod handler;
 mod health;
 mod heartbeat;
 mod listen;
+mod maintain;
 mod outcome;
 mod plan;
 mod run;

@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 use tokio_postgres::Client;
 
-use super::connection::{Connected, Patience};
+use super::connection::{Connected, Patience, SETTLE};
 use super::event::{Ending, WorkerEvent};
 use super::heartbeat::{self, Heart};
 use super::plan::{Plan, count};
@@ -47,7 +47,7 @@ pub(super) enum Verdict {
 
 /// The settler's loop. Ends once `plan.close` is given and nothing is left, or when the database stays away after it.
 pub(super) async fn run(plan: Arc<Plan>, mut outcomes: mpsc::UnboundedReceiver<Ended>) {
-    let mut connected = Connected::new(plan.clone(), "settle");
+    let mut connected = Connected::new(plan.clone(), SETTLE);
     let mut backlogs: Vec<Backlog> = plan.queues.iter().map(|_| Backlog::default()).collect();
     let mut beat = tokio::time::interval(Heart::interval(&plan));
     beat.set_missed_tick_behavior(MissedTickBehavior::Delay);

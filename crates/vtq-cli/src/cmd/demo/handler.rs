@@ -20,12 +20,12 @@ pub(super) const SLOTS: u32 = 5;
 
 /// Far enough apart that they do not run together, and within the sample.
 const KILLS_ONCE: MessageId = 7;
-const KILLS_ALWAYS: MessageId = 61;
+const KILLS_ALWAYS: MessageId = 74;
 
 /// A worker tells the database with its heartbeat which runs have started: one that dies before does not count as an
 /// attempt. So a killer lives for some heartbeats, and they are quick.
 const HEARTBEAT: Duration = Duration::from_millis(100);
-const BEFORE_THE_KILL: Duration = Duration::from_millis(300);
+const BEFORE_THE_KILL: Duration = Duration::from_millis(250);
 
 /// What the handler makes of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,14 +85,14 @@ async fn handle(message: Message, pace: Duration) -> Result<Outcome, Failure> {
     // Half the pace to one and a half of it.
     tokio::time::sleep(pace.mul_f64(0.5 + f64::from(id.rem_euclid(8) as u8) / 7.0)).await;
     match Role::of(id) {
-        Role::Fails(times) if message.attempt <= times => Err(unavailable(&event)),
-        Role::FailsAlways => Err(unavailable(&event)),
-        Role::FailsForGood => Err(Failure::permanent(format!("tracker: 422, it knows no `{event}`"))
+        Role::Fails(times) if message.attempt <= times => Err(unavailable()),
+        Role::FailsAlways => Err(unavailable()),
+        Role::FailsForGood => Err(Failure::permanent(format!("tracker said 422: it knows no `{event}`"))
             .class("TrackerRefused")
             .code("422")),
         Role::DefersOnce if message.lease.read_ct == 1 => Ok(Outcome::Deferred {
             delay: Duration::from_millis(500),
-            reason: Some("tracker: come back in half a second".into()),
+            reason: Some("tracker said later".into()),
         }),
         Role::KillsOnce if message.lease.read_ct == 1 => die().await,
         Role::KillsAlways => die().await,
@@ -100,11 +100,11 @@ async fn handle(message: Message, pace: Duration) -> Result<Outcome, Failure> {
     }
 }
 
-fn unavailable(event: &str) -> Failure {
-    Failure::new(format!("tracker: 503 to `{event}`"))
+fn unavailable() -> Failure {
+    Failure::new("tracker said 503")
         .class("TrackerUnavailable")
         .code("503")
-        .detail("demo::tracker::post\ndemo::handle\nvtq::worker::run")
+        .detail("caused by: the tracker is down for maintenance")
 }
 
 /// Ends this process as the kernel does when memory runs out: no destructor runs, and nothing is reported.

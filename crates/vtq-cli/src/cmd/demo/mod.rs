@@ -78,22 +78,21 @@ pub(crate) async fn run(global: &Global, args: DemoArgs) -> anyhow::Result<Exit>
     crew.stop().await;
     let Some(played) = played else {
         place.abandon().await?;
+        progress.say("Interrupted; nothing of the demo is left.");
         return Ok(Exit::Interrupted);
     };
     played?;
     let facts = Facts::gather(&place).await?;
-    let output = Output::of(global);
-    match output.is_json() {
-        true => output.json(&facts)?,
-        false => story::tell(&facts, output)?,
-    }
-    facts.check(messages.len())?;
-    if !output.is_json() {
-        story::conclude(&facts, output)?;
-    }
-    say_what_next(&place, &facts, args.keep, &progress);
-    if args.keep && place.throwaway_url().is_some() {
+    tell(&facts, messages.len(), Output::of(global))?;
+    let is_kept = args.keep && place.is_throwaway();
+    let next = what_next(&place, &facts, is_kept);
+    if is_kept {
+        progress.insist(&next);
         signals.next().await;
+    }
+    drop(place);
+    if !is_kept {
+        progress.say(&next);
     }
     Ok(Exit::Done)
 }
@@ -119,22 +118,31 @@ fn pace(messages: usize) -> Duration {
     PACE.min(ALL_HANDLED_IN * handler::SLOTS / messages)
 }
 
-fn say_what_next(place: &Place, facts: &Facts, is_kept: bool, progress: &Progress) {
+/// Tells the story, and fails if it does not add up.
+fn tell(facts: &Facts, sent: usize, output: Output) -> anyhow::Result<()> {
+    if output.is_json() {
+        output.json(facts)?;
+        return facts.check(sent);
+    }
+    story::tell(facts, output)?;
+    facts.check(sent)?;
+    story::conclude(facts, output)
+}
+
+fn what_next(place: &Place, facts: &Facts, is_kept: bool) -> String {
     let dead = facts.dead_letter.as_ref().map_or(1, |letter| letter.msg_id);
     let commands = format!("  vtq dlq list {QUEUE}\n  vtq dlq retry {QUEUE}/{dead}");
-    progress.say("");
     match (place.throwaway_url(), place.psql_line()) {
-        (Some(url), Some(psql)) if is_kept => {
-            progress.say("The database stays up until Ctrl-C; then it is removed. In another terminal:");
-            progress.say(&format!("  {psql}\n  export DATABASE_URL='{url}'\n{commands}"));
-        }
-        (Some(_), _) => {
-            progress.say("The database goes with the demo. `vtq demo --keep` leaves it up, for psql and for");
-            progress.say(&commands);
-        }
-        (None, _) => {
-            progress.say(&format!("Queue {QUEUE} stays in {}. Try next:", place.vtq.redacted()));
-            progress.say(&format!("{commands}\n  vtq queue drop {QUEUE}"));
-        }
+        (Some(url), Some(psql)) if is_kept => format!(
+            "\nThe database stays up until Ctrl-C; then it is removed. In another terminal:\n  {psql}\n  \
+             export DATABASE_URL='{url}'\n{commands}"
+        ),
+        (Some(_), _) => format!(
+            "\nThe database is gone. `vtq demo --keep` leaves it up, for psql and to try:\n{commands}"
+        ),
+        (None, _) => format!(
+            "\nQueue {QUEUE} stays in {}. To try next:\n{commands}\n  vtq queue drop {QUEUE}",
+            place.vtq.redacted()
+        ),
     }
 }

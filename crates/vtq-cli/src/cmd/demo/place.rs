@@ -87,6 +87,11 @@ impl Place {
         Ok(row.get::<_, i64>(0).unsigned_abs())
     }
 
+    /// Whether the database goes when this is dropped.
+    pub(super) fn is_throwaway(&self) -> bool {
+        self.cluster.is_some()
+    }
+
     /// A URL of the throwaway database, without a password; `None` where the database is the user's own.
     pub(super) fn throwaway_url(&self) -> Option<String> {
         self.cluster.as_ref().map(|cluster| cluster.socket_url_for(DATABASE))

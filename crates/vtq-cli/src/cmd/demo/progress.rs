@@ -35,11 +35,15 @@ impl Progress {
         }
     }
 
-    /// Writes a line that stays.
+    /// Writes a line that stays, unless quiet.
     pub(super) fn say(&self, line: &str) {
-        if self.is_quiet {
-            return;
+        if !self.is_quiet {
+            self.insist(line);
         }
+    }
+
+    /// Writes a line that stays, because it was asked for.
+    pub(super) fn insist(&self, line: &str) {
         // Nobody may be there to read it; that is no reason to stop.
         self.bar.suspend(|| {
             let _ = writeln!(std::io::stderr(), "{line}");

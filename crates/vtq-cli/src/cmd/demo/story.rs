@@ -61,7 +61,7 @@ fn title(text: &str, output: Output) -> anyhow::Result<()> {
 }
 
 fn outcomes(outcomes: &[Outcome]) -> Table {
-    let mut table = Table::new(["they were", "messages", "such as"]);
+    let mut table = Table::new(["outcome", "messages", "such as"]);
     for outcome in outcomes {
         let (how, tone) = match (outcome.is_handled, outcome.how.as_str()) {
             (true, "first_delivery") => ("handled at the first delivery".to_owned(), Tone::Good),
@@ -82,7 +82,7 @@ fn outcomes(outcomes: &[Outcome]) -> Table {
 }
 
 fn deliveries(rows: &[Deliveries]) -> Table {
-    let mut table = Table::new(["deliveries ended as", "how often", "held for", "then waited"]);
+    let mut table = Table::new(["ended as", "deliveries", "held for", "then waited", "because"]);
     for row in rows {
         let waited = if row.waited_ms > 0 { seconds(row.waited_ms) } else { "-".into() };
         table.row([
@@ -90,9 +90,22 @@ fn deliveries(rows: &[Deliveries]) -> Table {
             Cell::number(row.deliveries),
             Cell::number(seconds(row.held_ms)),
             Cell::number(waited),
+            Cell::text(because(&row.outcome)),
         ]);
     }
     table
+}
+
+fn because(outcome: &str) -> &'static str {
+    match outcome {
+        "done" => "the handler was content",
+        "failed" => "a retry may mend it",
+        "permanent" => "no retry can mend it",
+        "deferred" => "not now, said the handler",
+        "abandoned" => "its worker died in it",
+        "never_started" => "its worker died before it",
+        _ => "",
+    }
 }
 
 fn pace(facts: &Facts) -> String {

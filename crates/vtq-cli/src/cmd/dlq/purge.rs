@@ -82,8 +82,9 @@ async fn by_age(
 
 async fn agreed(queue: &Queue) -> anyhow::Result<bool> {
     let metrics = queue.metrics(Exact::No).await?;
-    let about = if metrics.is_estimated { "about " } else { "" };
-    let what = format!("all dead letters of queue `{}`, {about}{},", queue.name(), metrics.dead.unwrap_or(0));
+    let or_more = if metrics.is_estimated { " or more" } else { "" };
+    let number = format!("{}{or_more}", metrics.dead.unwrap_or(0));
+    let what = format!("all dead letters of queue `{}`, {number},", queue.name());
     match ask(&format!("purge {what} for good?"))? {
         Some(answer) => Ok(answer),
         None => bail!("{what} would be purged for good: say --yes if that is what you want"),

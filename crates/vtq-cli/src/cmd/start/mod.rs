@@ -68,9 +68,9 @@ pub(crate) struct StartArgs {
     #[arg(long, group = "handler", value_name = "COMMAND")]
     exec: Option<String>,
 
-    /// Keep this command running, once for each message at a time, and talk to it in lines of JSON
+    /// Keep this command running and hand it messages as lines of JSON
     ///
-    /// Through `sh -c`. For each message one line goes to its standard input: {"msg_id", "read_ct", "attempt",
+    /// Through `sh -c`; one process for each message at a time, started when it is first needed. For each message one line goes to its standard input: {"msg_id", "read_ct", "attempt",
     /// "queue", "headers", "message"}. It answers with one line: {"outcome": "done"}, or "retry" with "retry_after"
     /// (seconds) and "error" (a text, or an object with "class", "code", "message", "detail"), "defer" with "delay"
     /// (seconds) and "reason", "permanent" or "undecodable" with "error". It must flush each line, and end when its
@@ -85,7 +85,7 @@ pub(crate) struct StartArgs {
     /// Everything else: to be retried. Retry-After is heeded. Redirects are not followed. The first 4 KiB of the
     /// response are kept as the error. An address with a secret in it is better given in VTQ_URL, for a command line
     /// shows in `ps`.
-    #[arg(long, group = "handler", env = "VTQ_URL", hide_env = true, value_name = "URL")]
+    #[arg(long, group = "handler", env = "VTQ_URL", hide_env_values = true, value_name = "URL")]
     url: Option<Address>,
 
     /// How long a message is put off when its handler says so and not for how long
@@ -120,7 +120,7 @@ pub(crate) struct StartArgs {
     grace: Duration,
 
     /// Where to LISTEN, if not at the database's address: a transaction pooler cannot carry it
-    #[arg(long, env = "VTQ_LISTEN_URL", hide_env = true, value_name = "URL")]
+    #[arg(long, env = "VTQ_LISTEN_URL", hide_env_values = true, value_name = "URL")]
     listen_url: Option<Address>,
 
     /// Do not LISTEN: poll only
@@ -204,6 +204,8 @@ pub(crate) async fn run(global: &Global, args: StartArgs) -> anyhow::Result<Exit
         }
     };
     crew.close().await;
+    // Nothing is left of them by now; if something were, it must not outlive us.
+    groups.kill_all();
     let stopped = ended.inspect_err(|_| log.flush())?;
     log.tell(narrate::summary(&stopped));
     log.flush();

@@ -1,0 +1,14 @@
+//! The built binary against a real PostgreSQL: each command, its exit codes, its JSON and its sentences.
+//!
+//! One server for the process, a database a test; see the crate `vtq-tests`.
+
+#![allow(clippy::unwrap_used)]
+
+mod dlq;
+mod look;
+mod manners;
+mod message;
+mod queue;
+mod send;
+mod stream;
+mod support;

@@ -1,0 +1,59 @@
+//! Maintenance: retention, partitions, compaction, now and then, by whichever worker comes first.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::timeout;
+
+use super::plan::Plan;
+use crate::admin;
+use crate::error::{Error, Result};
+
+/// How often, while messages are handled and while none are. Workers do not agree on a time: the random part spreads
+/// them, and the database lets one at a time do it.
+const BUSY: Duration = Duration::from_secs(20);
+const IDLE: Duration = Duration::from_secs(300);
+/// A batch is 10000 rows; a queue with more to remove has the rest removed next time.
+const BATCHES: usize = 20;
+
+/// The loop. It has a connection only while it works, since it works seldom.
+pub(super) async fn run(plan: Arc<Plan>) {
+    loop {
+        let before = plan.tally.stopped();
+        let every = if plan.flights().len() > 0 { BUSY } else { IDLE };
+        let until = tokio::time::Instant::now() + every.mul_f64(rand::random_range(0.5..1.0));
+        // A worker that gets busy meanwhile need not wait for the idle one's time.
+        while tokio::time::Instant::now() < until {
+            tokio::select! {
+                () = plan.close.cancelled() => return,
+                () = tokio::time::sleep(BUSY / 2) => {}
+            }
+            if plan.tally.stopped() != before && every == IDLE {
+                break;
+            }
+        }
+        for place in 0..plan.queues.len() {
+            if let Err(error) = maintain(&plan, place).await {
+                // The next round tries again; the parts that matter report the database's absence.
+                let queue = &plan.queues[place].name;
+                tracing::debug!(%queue, %error, "maintenance did not run");
+            }
+        }
+    }
+}
+
+async fn maintain(plan: &Plan, place: usize) -> Result<()> {
+    let name = &plan.queues[place].name;
+    let limit = plan.vtq.statement_limit();
+    let (client, _notifications) = plan.vtq.dedicated().await?.spawn();
+    for _ in 0..BATCHES {
+        let done = timeout(limit, admin::maintain(&client, name))
+            .await
+            .map_err(|_| Error::timeout("maintain a queue", limit))??;
+        let is_full = |key: &str| done.get(key).and_then(serde_json::Value::as_u64) == Some(10_000);
+        if !is_full("attempts_removed") && !is_full("dead_removed") {
+            break;
+        }
+    }
+    Ok(())
+}
