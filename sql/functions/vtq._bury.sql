@@ -28,7 +28,8 @@ BEGIN
             USING (SELECT d.msg_id, d.reason FROM unnest($1, $2) AS d (msg_id, reason) ORDER BY d.msg_id) AS doomed
             WHERE m.msg_id = doomed.msg_id
             RETURNING m.msg_id, m.enqueued_at, m.last_read_at, m.expires_at, m.read_ct, m.refunded_ct,
-                m.max_attempts, m.priority, m.unique_key, m.group_key, m.policy, m.headers, m.message, doomed.reason
+                m.max_attempts, m.priority, m.unique_key, m.group_key, m.policy, m.headers, m.message, doomed.reason,
+                m.vt <> m.ready_at AND m.started_read_ct < m.read_ct AS is_unstarted
         )
         INSERT INTO vtq.%2$I (
             msg_id, dead_lettered_at, enqueued_at, last_read_at, expires_at, read_ct, refunded_ct,
@@ -45,8 +46,8 @@ BEGIN
                 'reason', r.reason,
                 'source', $4::text,
                 'source_queue', $5::text,
-                -- A delivery whose run never started was none.
-                'attempts', r.read_ct - r.refunded_ct - (r.reason = 'never_started')::integer,
+                -- A delivery that lapsed before its run had started was no attempt. A holder that settles has run.
+                'attempts', r.read_ct - r.refunded_ct - ($4 = 'sweep' AND r.is_unstarted)::integer,
                 'max_attempts', coalesce(r.max_attempts, $6),
                 'read_ct', r.read_ct,
                 'first_enqueued_at', vtq._iso(r.enqueued_at),

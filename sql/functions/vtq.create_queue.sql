@@ -30,8 +30,15 @@ BEGIN
         SELECT format('%s is %s, asked for %s', o.key, vtq.queue_options(queue) -> o.key, o.value)
         INTO different
         FROM jsonb_each(options) AS o
-        WHERE vtq._check_options(jsonb_build_object(o.key, o.value)) -> o.key
-            IS DISTINCT FROM vtq.queue_options(queue) -> o.key
+        WHERE CASE
+            -- 90 and "90 s" are the same length.
+            WHEN o.key ~ '(timeout|retention)$' THEN
+                vtq._seconds(o.key, o.value, '0', '36500 days')
+                    IS DISTINCT FROM vtq._seconds(o.key, vtq.queue_options(queue) -> o.key, '0', '36500 days')
+            ELSE
+                vtq._check_options(jsonb_build_object(o.key, o.value)) -> o.key
+                    IS DISTINCT FROM vtq.queue_options(queue) -> o.key
+        END
         LIMIT 1;
         IF FOUND THEN
             RAISE EXCEPTION 'queue "%" exists with other options: %', queue, different

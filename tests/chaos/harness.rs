@@ -23,9 +23,6 @@ use crate::work::perform;
 /// machine that does other things as well, and the time that it took is printed.
 pub(crate) const RECOVERY: Duration = Duration::from_secs(30);
 
-/// How many handlers a worker runs at once.
-const CONCURRENCY: usize = 8;
-
 /// Held by every test; one that takes all cores takes it for itself.
 static MACHINE: RwLock<()> = RwLock::const_new(());
 
@@ -38,7 +35,8 @@ impl Dice {
         static SEED: OnceLock<u64> = OnceLock::new();
         let seed = *SEED.get_or_init(|| {
             let set = std::env::var("VTQ_CHAOS_SEED").ok();
-            let seed = set.map_or_else(|| rand::random_range(0..1_000_000), |text| text.parse().expect("a number"));
+            let seed =
+                set.map_or_else(|| rand::random_range(0..1_000_000), |text| text.parse().expect("a number"));
             eprintln!("VTQ_CHAOS_SEED={seed}");
             seed
         });
@@ -77,6 +75,8 @@ pub(crate) struct Stage {
     pub(crate) cluster: Cluster,
     pub(crate) dice: Dice,
     pub(crate) runs: Runs,
+    /// How many handlers each worker runs at once.
+    pub(crate) concurrency: usize,
     pub(crate) workers: Vec<Running>,
     /// What the test found out and its line of results is to say.
     pub(crate) notes: Vec<String>,
@@ -126,6 +126,7 @@ impl Stage {
             cluster,
             dice: Dice::new(name),
             runs: Runs::default(),
+            concurrency: 8,
             workers: Vec::new(),
             notes: Vec::new(),
             numbers: Arc::default(),
@@ -171,7 +172,8 @@ impl Stage {
         let events = Events::default();
         let seen = events.clone();
         let vtq = options.lazy().unwrap();
-        let builder = Worker::builder(&vtq).capsule(Capsule::new(["q"], handler).concurrency(CONCURRENCY));
+        let builder =
+            Worker::builder(&vtq).capsule(Capsule::new(["q"], handler).concurrency(self.concurrency));
         let worker = setup(builder).on_event(move |event| seen.push(event)).build().unwrap();
         let (stop, stopped) = oneshot::channel::<()>();
         let task = tokio::spawn(worker.run(async move {
@@ -184,7 +186,8 @@ impl Stage {
     pub(crate) async fn recovered(&mut self, since: Micros) {
         for worker in &self.workers {
             let has_begun = async || self.runs.begun_since(worker.number, since) > 0;
-            wait_until(RECOVERY, &format!("{}: worker {} to be back", self.name, worker.number), has_begun).await;
+            wait_until(RECOVERY, &format!("{}: worker {} to be back", self.name, worker.number), has_begun)
+                .await;
         }
         let took = (crate::runs::now() - since) as f64 / 1e6;
         self.notes.push(format!("back in {took:.1} s"));
@@ -243,8 +246,12 @@ impl Events {
         self.0.lock().unwrap().iter().filter(|event| is_meant(event)).count()
     }
 
-    /// How often it told that the database is gone.
-    pub(crate) fn losses(&self) -> usize {
-        self.count(|event| matches!(event, WorkerEvent::DatabaseLost { .. }))
+    /// What it said each time when it told that the database is gone.
+    pub(crate) fn losses(&self) -> Vec<String> {
+        let told = |event: &WorkerEvent| match event {
+            WorkerEvent::DatabaseLost { part, error } => Some(format!("{part}: {error}")),
+            _ => None,
+        };
+        self.0.lock().unwrap().iter().filter_map(told).collect()
     }
 }

@@ -52,7 +52,8 @@ impl Producer {
     /// Starts to send to queue `q` of the database at `url`.
     pub(crate) fn start(url: &str, load: Load, mut dice: Dice) -> Self {
         let options = ConnectOptions::from_url(url).unwrap().statement_limit(LIMIT).connect_timeout(LIMIT);
-        let queue = options.pool_timeout(LIMIT).application_name("producer").lazy().unwrap().queue("q").unwrap();
+        let queue =
+            options.pool_timeout(LIMIT).application_name("producer").lazy().unwrap().queue("q").unwrap();
         let (is_over, acknowledged) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
         let (over, count) = (is_over.clone(), acknowledged.clone());
         let task = tokio::spawn(async move {

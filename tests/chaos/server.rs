@@ -42,3 +42,63 @@ async fn fast_restarts_lose_nothing() {
 async fn immediate_restarts_lose_nothing() {
     restarts("restart -m immediate", StopMode::Immediate).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn outage_is_waited_out() {
+    let mut stage = Stage::new("server away", short_lease(5)).await;
+    let url = stage.cluster.url();
+    stage.work(&url);
+    stage.work(&url);
+    let producer = stage.produce(Load::default());
+    stage.warm(50).await;
+
+    stage.dice.wait(100, 1000).await;
+    stage.cluster.stop(StopMode::Fast).unwrap();
+    tokio::time::sleep(outage()).await;
+    stage.cluster.start_again().unwrap();
+    stage.recovered(now()).await;
+
+    for worker in &stage.workers {
+        assert_eq!(worker.events.losses().len(), 1, "an outage is told once");
+    }
+    stage.verify(producer, Doubles::Never).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn worker_starts_before_its_database() {
+    let mut stage = Stage::new("server not there at start", short_lease(5)).await;
+    let url = stage.cluster.url();
+    stage.cluster.stop(StopMode::Fast).unwrap();
+    stage.work(&url);
+    stage.work(&url);
+    let producer = stage.produce(Load::default());
+
+    stage.dice.wait(1000, 4000).await;
+    stage.cluster.start_again().unwrap();
+    stage.recovered(now()).await;
+
+    stage.verify(producer, Doubles::Never).await;
+}
+
+/// `fsync` is on, and the load is committed as always; the workers' claims do not wait for the disk.
+#[tokio::test(flavor = "multi_thread")]
+async fn crashes_lose_no_acknowledged_send() {
+    let mut stage = Stage::with("crash, durable", short_lease(5), |builder| builder.durable()).await;
+    let url = stage.cluster.url();
+    stage.work(&url);
+    stage.work(&url);
+    let producer = stage.produce(Load::default());
+    stage.warm(50).await;
+
+    for turn in 0..3 {
+        stage.dice.wait(300, 1500).await;
+        match turn {
+            0 => stage.cluster.kill().unwrap(),
+            _ => stage.cluster.stop(StopMode::Immediate).unwrap(),
+        }
+        stage.cluster.start_again().unwrap();
+        stage.recovered(now()).await;
+    }
+
+    stage.verify(producer, Doubles::Explained).await;
+}

@@ -39,14 +39,29 @@ impl Stage {
     }
 
     /// As [`verify`](Self::verify), in another database than the one that the test began with.
-    pub(crate) async fn verify_at(mut self, url: &str, producer: Producer, doubles: Doubles) {
+    pub(crate) async fn verify_at(self, url: &str, producer: Producer, doubles: Doubles) {
         let sent = producer.finish().await;
-        let client = connect(url).await;
-        let is_empty = async || number(&client, "SELECT count(*) FROM vtq.q").await == 0;
+        self.verify_sent_at(url, sent, doubles).await;
+    }
+
+    /// As [`verify`](Self::verify), when the load has ended before.
+    pub(crate) async fn verify_sent(self, sent: Sent, doubles: Doubles) {
+        let url = self.cluster.url();
+        self.verify_sent_at(&url, sent, doubles).await;
+    }
+
+    /// Waits until nothing is left to be done.
+    pub(crate) async fn settled(&self, client: &Client) {
+        let is_empty = async || number(client, "SELECT count(*) FROM vtq.q").await == 0;
         wait_until(Duration::from_secs(90), &format!("{}: the queue to be empty", self.name), is_empty).await;
-        let (mut lost, mut late, mut outages) = (0, 0, 0);
+    }
+
+    async fn verify_sent_at(mut self, url: &str, sent: Sent, doubles: Doubles) {
+        let client = connect(url).await;
+        self.settled(&client).await;
+        let (mut lost, mut late, mut outages) = (0, 0, Vec::new());
         for worker in self.workers.drain(..) {
-            outages += worker.events.losses();
+            outages.extend(worker.events.losses());
             let stopped = worker.stop().await;
             lost += stopped.lost;
             late += stopped.late;
@@ -55,7 +70,7 @@ impl Stage {
         let overlaps = self.runs.overlaps();
         eprintln!(
             "{}: {} acknowledged, {} unanswered, {} archived, {} dead, {} runs, {} redelivered, {} overlapping, \
-             {lost} leases lost, {late} late, {outages} outages told{}",
+             {lost} leases lost, {late} late, {} outages told{}",
             self.name,
             sent.acknowledged.len(),
             sent.unanswered,
@@ -64,8 +79,12 @@ impl Stage {
             self.runs.len(),
             found.redelivered,
             overlaps.len(),
+            outages.len(),
             self.notes.iter().map(|note| format!(", {note}")).collect::<String>(),
         );
+        for (why, times) in tally(outages) {
+            eprintln!("    {times} x {why}");
+        }
         check_whereabouts(&sent, &found);
         match doubles {
             Doubles::Explained => {}
@@ -76,6 +95,13 @@ impl Stage {
             }
         }
     }
+}
+
+fn tally(texts: Vec<String>) -> BTreeMap<String, usize> {
+    texts.into_iter().fold(BTreeMap::new(), |mut counts, text| {
+        *counts.entry(text).or_default() += 1;
+        counts
+    })
 }
 
 /// Each message that was acknowledged is in one place, once, and in the right one.
@@ -105,7 +131,8 @@ async fn whereabouts(client: &Client) -> Whereabouts {
         found.archived.insert(row.get(0), row.get(1));
         found.redelivered += row.get::<_, i64>(2).max(0);
     }
-    let sql = "SELECT msg_id, headers -> 'vtq_dead_letter' ->> 'reason', (read_ct - 1)::bigint FROM vtq.q_dlq";
+    let sql =
+        "SELECT msg_id, headers -> 'vtq_dead_letter' ->> 'reason', (read_ct - 1)::bigint FROM vtq.q_dlq";
     for row in client.query(sql, &[]).await.unwrap() {
         found.dead.insert(row.get(0), row.get(1));
         found.redelivered += row.get::<_, i64>(2);

@@ -3,5 +3,7 @@
 
 mod dev;
 mod docs;
+mod library;
+mod model;
 mod sql;
 mod worker;

@@ -1,5 +1,7 @@
 //! Looking: metrics of queues, dead letters, attempts. Nothing here changes anything.
 
+mod debug;
+
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -57,7 +59,7 @@ pub struct Metrics {
 }
 
 /// A dead letter as a list shows it.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct DeadLetter {
     /// The message.
@@ -81,7 +83,7 @@ pub struct DeadLetter {
 }
 
 /// A dead letter, whole.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct DeadLetterDetail {
     /// The message.
@@ -99,7 +101,7 @@ pub struct DeadLetterDetail {
 }
 
 /// A delivery that did not succeed.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct Attempt {
     /// The number of the delivery.

@@ -1,5 +1,6 @@
 //! A message as a reader gets it. Decoding a row lives here and only here.
 
+use std::fmt;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -8,6 +9,7 @@ use serde_json::value::RawValue;
 use tokio_postgres::Row;
 
 use crate::error::{Error, Result};
+use crate::payload;
 use crate::wire::{Interval, RawJson};
 
 /// Names a message within its queue; kept through every retry and redrive.
@@ -26,7 +28,9 @@ pub struct Lease {
 }
 
 /// One delivery of a message.
-#[derive(Debug, Clone)]
+///
+/// `Debug` shows how long headers and body are, and not what is in them: it ends up in logs.
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct Message {
     /// The right to settle this delivery.
@@ -63,10 +67,16 @@ impl Message {
     ///
     /// # Errors
     /// [`ErrorKind::InvalidPayload`](crate::ErrorKind::InvalidPayload) when the body does not fit the type. The
-    /// text gives the place and the reason, and may quote a key or a value.
+    /// text gives the place and the reason, but no value of the message: it may end up in a log.
     pub fn decode<T: DeserializeOwned>(&self) -> Result<T> {
+        self.parse().map_err(|error| {
+            Error::payload(format!("message {} does not decode: {}", self.lease.id, payload::reason(&error)))
+        })
+    }
+
+    /// Reads the body; the error says all that `serde` says, values included, and is for the database alone.
+    pub(crate) fn parse<T: DeserializeOwned>(&self) -> serde_json::Result<T> {
         serde_json::from_str(self.body.get())
-            .map_err(|error| Error::payload(format!("message {} does not decode: {error}", self.lease.id)))
     }
 
     /// Reads one header; `None` when there is none of this name.
@@ -80,7 +90,9 @@ impl Message {
         let Some(value) = headers.get(name) else { return Ok(None) };
         serde_json::from_value(value.clone())
             .map(Some)
-            .map_err(|error| Error::payload(format!("header `{name}` does not decode: {error}")))
+            .map_err(|error| {
+                Error::payload(format!("header `{name}` does not decode: {}", payload::reason(&error)))
+            })
     }
 
     /// Decodes a row of `vtq.read` or `vtq.peek`.
@@ -102,5 +114,22 @@ impl Message {
             timeout: row.try_get::<_, Option<Interval>>(10)?.map(|timeout| timeout.0),
             is_suspect: row.try_get(11)?,
         })
+    }
+}
+
+impl fmt::Debug for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Message")
+            .field("lease", &self.lease)
+            .field("attempt", &self.attempt)
+            .field("ready_at", &self.ready_at)
+            .field("enqueued_at", &self.enqueued_at)
+            .field("visible_at", &self.visible_at)
+            .field("priority", &self.priority)
+            .field("timeout", &self.timeout)
+            .field("is_suspect", &self.is_suspect)
+            .field("headers_bytes", &self.headers.as_ref().map(|headers| headers.get().len()))
+            .field("body_bytes", &self.body.get().len())
+            .finish_non_exhaustive()
     }
 }

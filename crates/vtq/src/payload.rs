@@ -46,6 +46,31 @@ fn check(what: &str, text: &str) -> Result<()> {
     }
 }
 
+/// What `serde` says of a value that does not fit its type, without the value: that is a message's, and the text may end
+/// up in a log. Names that the type itself gives stay.
+pub(crate) fn reason(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let place = match error.line() {
+        0 => String::new(),
+        line => format!(" at line {line} column {}", error.column()),
+    };
+    // Of text that is no JSON only the place is told anyway.
+    let is_harmless = !error.is_data()
+        || ["missing field `", "duplicate field `"].iter().any(|start| text.starts_with(start));
+    if is_harmless {
+        return text;
+    }
+    let known = ["invalid type", "invalid value", "invalid length", "unknown field", "unknown variant"];
+    let Some(start) = known.iter().find(|start| text.starts_with(**start)) else {
+        return format!("it does not fit{place}");
+    };
+    // What was expected stands last, and holds the place.
+    match text.rfind(", expected ") {
+        Some(at) => format!("{start}{}", &text[at..]),
+        None => format!("{start}{place}"),
+    }
+}
+
 /// A walk over JSON text that knows where it is.
 struct Scan<'a> {
     text: &'a str,

@@ -1,5 +1,6 @@
 //! Sending.
 
+use std::fmt;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -17,7 +18,9 @@ use crate::payload;
 use crate::wire::{Interval, Json};
 
 /// What a send says about its message; the queue's settings fill in the rest.
-#[derive(Debug, Clone, Default)]
+///
+/// `Debug` shows how many headers there are, and not what is in them.
+#[derive(Clone, Default)]
 #[non_exhaustive]
 pub struct SendOptions {
     headers: Map<String, Value>,
@@ -108,8 +111,25 @@ impl SendOptions {
     }
 }
 
+impl fmt::Debug for SendOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SendOptions")
+            .field("headers", &self.headers.len())
+            .field("delay", &self.delay)
+            .field("visible_at", &self.visible_at)
+            .field("priority", &self.priority)
+            .field("max_attempts", &self.max_attempts)
+            .field("backoff", &self.backoff)
+            .field("timeout", &self.timeout)
+            .field("expires_at", &self.expires_at)
+            .finish()
+    }
+}
+
 /// One message of a batch: its body and its own headers.
-#[derive(Debug, Clone, Default)]
+///
+/// `Debug` shows how long they are, and not what is in them.
+#[derive(Clone, Default)]
 pub struct Outgoing {
     body: String,
     headers: Option<String>,
@@ -141,6 +161,15 @@ impl Outgoing {
     pub fn headers(mut self, headers: &Map<String, Value>) -> Result<Self> {
         self.headers = Some(payload::encode("headers", headers)?);
         Ok(self)
+    }
+}
+
+impl fmt::Debug for Outgoing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Outgoing")
+            .field("body_bytes", &self.body.len())
+            .field("headers_bytes", &self.headers.as_ref().map(String::len))
+            .finish()
     }
 }
 

@@ -1,6 +1,7 @@
 //! How values cross to PostgreSQL and back: lengths of time, and JSON kept as the text it is.
 
 use std::error::Error as StdError;
+use std::fmt;
 use std::time::Duration;
 
 use serde_json::value::RawValue;
@@ -51,8 +52,15 @@ impl<'a> FromSql<'a> for Interval {
 }
 
 /// JSON text on its way into a `jsonb`.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub(crate) struct Json<'a>(pub(crate) &'a str);
+
+impl fmt::Debug for Json<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The driver asks it of every parameter.
+        write!(f, "{} bytes of JSON", self.0.len())
+    }
+}
 
 impl ToSql for Json<'_> {
     fn to_sql(&self, _: &Type, out: &mut BytesMut) -> Result<IsNull, Boxed> {
@@ -70,7 +78,6 @@ impl ToSql for Json<'_> {
 }
 
 /// JSON text out of a `jsonb`, digit for digit.
-#[derive(Debug)]
 pub(crate) struct RawJson(pub(crate) Box<RawValue>);
 
 impl<'a> FromSql<'a> for RawJson {

@@ -4,6 +4,8 @@ use super::psql::Session;
 use super::tables;
 
 const SQL: &str = "```sql";
+/// A block that must run, and whose answers differ from server to server.
+const UNSHOWN: &str = "```sql unshown";
 const ANSWER: &str = "```text";
 const FENCE: &str = "```";
 const GENERATED: &str = "<!-- generated: ";
@@ -18,7 +20,7 @@ pub(super) async fn filled_in(page: &str, session: &mut Session) -> String {
     while let Some(line) = lines.next() {
         filled.push_str(line);
         filled.push('\n');
-        if line == SQL {
+        if line == SQL || line == UNSHOWN {
             let block = until(&mut lines, FENCE);
             filled.push_str(&format!("{block}{FENCE}\n"));
             if lines.peek() == Some(&ANSWER) {
@@ -26,7 +28,9 @@ pub(super) async fn filled_in(page: &str, session: &mut Session) -> String {
                 until(&mut lines, FENCE);
             }
             let answer = session.answer(&block).await;
-            if !answer.is_empty() {
+            if line == UNSHOWN {
+                assert!(!answer.contains("ERROR:"), "{block}\n{answer}");
+            } else if !answer.is_empty() {
                 filled.push_str(&format!("{ANSWER}\n{answer}{FENCE}\n"));
             }
         } else if let Some(name) = line.strip_prefix(GENERATED).and_then(|rest| rest.strip_suffix(" -->")) {

@@ -15,7 +15,10 @@ const GROUPS: [(&str, &[&str]); 6] = [
         "Single messages and dead letters",
         &["cancel", "run_now", "attempts", "dlq_list", "dlq_show", "redrive", "redrive_all", "dlq_purge"],
     ),
-    ("Watching and upkeep", &["metrics", "metrics_all", "explain", "workers", "sweep", "maintain", "backoff"]),
+    (
+        "Watching and upkeep",
+        &["metrics", "metrics_all", "explain", "workers", "sweep", "maintain", "backoff"],
+    ),
 ];
 
 /// Backoffs with a name for each.
@@ -112,7 +115,8 @@ async fn backoff(session: &Session) -> String {
             trim_scale(round(extract(epoch FROM vtq.backoff($1::text::jsonb, n, 1))::numeric, 3)))
         FROM generate_series(1, 10) AS n
         ORDER BY n";
-    let mut text: String = POLICIES.iter().map(|(title, policy)| format!("* {title}: `{policy}`\n")).collect();
+    let mut text: String =
+        POLICIES.iter().map(|(title, policy)| format!("* {title}: `{policy}`\n")).collect();
     text.push_str("\n| after failed attempt |");
     text.extend(POLICIES.map(|(title, _)| format!(" {title} |")));
     text.push_str(&format!("\n|---:|{}\n", "---|".repeat(POLICIES.len())));

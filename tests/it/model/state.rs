@@ -133,8 +133,12 @@ impl Message {
         } else if never_began && self.unstarted + 1 >= GUARD.min(limit) {
             State::Doomed("never_started")
         } else if self.spent - i32::from(never_began) >= limit {
-            let has_run = self.has_lapsed(now) && !never_began;
-            State::Doomed(if has_run { "worker_died" } else { "attempts_exhausted" })
+            // No run is left for a message whose queue has lowered its limit, whatever its last delivery came to.
+            State::Doomed(match (self.has_lapsed(now), never_began) {
+                (true, true) => "never_started",
+                (true, false) => "worker_died",
+                (false, _) => "attempts_exhausted",
+            })
         } else if self.expires.is_some_and(|expires| expires <= now) {
             State::Doomed("expired")
         } else {
@@ -270,8 +274,7 @@ impl Model {
 
     /// The message, if this delivery of it is held.
     pub(super) fn held(&self, who: Who, (id, read_ct): Ticket) -> Option<&Message> {
-        self.get(who, id)
-            .filter(|m| m.place == Place::Live && m.lease.is_some() && m.read_ct == read_ct)
+        self.get(who, id).filter(|m| m.place == Place::Live && m.lease.is_some() && m.read_ct == read_ct)
     }
 
     /// Moves a message to the dead letters.

@@ -33,16 +33,20 @@ impl Model {
             Step::Cancel(who, id) => return vec![bool_text(self.cancel(who, id))],
             Step::RunNow(who, id) => return vec![bool_text(self.run_now(who, id))],
             Step::Redrive(who, id, hours) => return vec![bool_text(self.redrive(who, id, hours))],
-            Step::RedriveAll(who, qty, reason) => return vec![self.redrive_all(who, qty, reason).to_string()],
+            Step::RedriveAll(who, qty, reason) => {
+                return vec![self.redrive_all(who, qty, reason).to_string()];
+            }
             Step::Purge(who, id) => {
                 let ids = self.ids(who, Message::is_dead).into_iter().filter(|dead| *dead == id).collect();
                 return vec![self.purge(who, ids).to_string()];
             }
             Step::PurgeOld(who, hours, qty) => {
                 let now = self.now();
-                let ids = self.oldest_dead(who, qty, |m| {
-                    matches!(m.place, Place::Dead { since, .. } if since.plus(hours) <= now)
-                });
+                let ids = self.oldest_dead(
+                    who,
+                    qty,
+                    |m| matches!(m.place, Place::Dead { since, .. } if since.plus(hours) <= now),
+                );
                 return vec![self.purge(who, ids).to_string()];
             }
             Step::Sweep(who, qty) => {
@@ -83,14 +87,14 @@ impl Model {
     }
 
     /// The live messages of a level that are due, in the order of the line.
-    fn line(&self, who: Who, level: i16) -> Vec<i64> {
+    pub(super) fn line(&self, who: Who, level: i16) -> Vec<i64> {
         let now = self.now();
         let mut ids = self.ids(who, |m| m.place == Place::Live && m.level == level && m.due <= now);
         ids.sort_by_key(|id| (self.get(who, *id).map(|m| m.due), *id));
         ids
     }
 
-    fn state_of(&self, who: Who, id: i64) -> State {
+    pub(super) fn state_of(&self, who: Who, id: i64) -> State {
         self.get(who, id).map_or(State::Waiting, |m| m.state(self.limit, self.now()))
     }
 
@@ -110,7 +114,8 @@ impl Model {
             let floor = floors.and_then(|floors| floors[nth]);
             let mut picked = self.line(who, level);
             picked.retain(|id| {
-                let is_behind = floor.is_none_or(|floor| self.get(who, *id).is_some_and(|m| (m.due, *id) > floor));
+                let is_behind =
+                    floor.is_none_or(|floor| self.get(who, *id).is_some_and(|m| (m.due, *id) > floor));
                 is_behind && !self.is_locked(who, *id) && self.state_of(who, *id) == State::Ready
             });
             picked.truncate(qty - answer.len());
@@ -145,7 +150,10 @@ impl Model {
             m.holder = holder;
             m.lease = Some(Lease { until: now.plus(hours), is_started: holder.is_none() });
             assert!(m.spent <= m.limit(limit), "{id} is run more often than its budget allows");
-            format!("{id}/{} attempt={} level={} until={hours} suspect={}", m.read_ct, m.spent, m.level, m.is_suspect)
+            format!(
+                "{id}/{} attempt={} level={} until={hours} suspect={}",
+                m.read_ct, m.spent, m.level, m.is_suspect
+            )
         });
         self.tickets.extend(self.get(who, id).map(|m| (id, m.read_ct)));
         line
@@ -157,7 +165,8 @@ impl Model {
     }
 
     fn each_held(&mut self, who: Who, tickets: Vec<Ticket>, how: impl Fn(&mut Message)) -> Vec<String> {
-        let mut ids: Vec<i64> = tickets.iter().filter(|t| self.held(who, **t).is_some()).map(|t| t.0).collect();
+        let mut ids: Vec<i64> =
+            tickets.iter().filter(|t| self.held(who, **t).is_some()).map(|t| t.0).collect();
         ids.sort_unstable();
         ids.dedup();
         for id in &ids {
@@ -183,7 +192,8 @@ impl Model {
     /// What a call that comes again is told: its own first answer. Any other is stale.
     fn again(&self, who: Who, (id, read_ct): Ticket, told: &[(&str, &str)]) -> String {
         let attempt = self.get(who, id).and_then(|m| m.attempts.get(&read_ct));
-        let known = attempt.and_then(|a| told.iter().find(|(outcome, _)| *outcome == a.outcome).map(|t| (a, t.1)));
+        let known =
+            attempt.and_then(|a| told.iter().find(|(outcome, _)| *outcome == a.outcome).map(|t| (a, t.1)));
         match known.map(|(a, answer)| (a.due, answer)) {
             Some((Some(due), answer)) => format!("{answer} {}", self.from_now(due)),
             Some((None, _)) => "dead ".into(),
@@ -193,7 +203,11 @@ impl Model {
 
     fn fail(&mut self, who: Who, ticket: Ticket, after: Option<i64>, how: &'static str) -> String {
         let Some(m) = self.held(who, ticket) else {
-            return self.again(who, ticket, &[("failed", "retry"), ("panicked", "retry"), ("timed_out", "retry")]);
+            return self.again(
+                who,
+                ticket,
+                &[("failed", "retry"), ("panicked", "retry"), ("timed_out", "retry")],
+            );
         };
         let due = self.now().plus(after.unwrap_or(m.backoff.after(m.spent)));
         let death = if m.spent >= m.limit(self.limit) {
@@ -229,7 +243,8 @@ impl Model {
     fn dead_letter(&mut self, who: Who, ticket: Ticket, reason: &'static str) -> String {
         let outcome = if reason == "permanent_failure" { "permanent" } else { reason };
         if self.held(who, ticket).is_none() {
-            let told = ["permanent", "undecodable", "expired", "by_operator"].map(|outcome| (outcome, "dead"));
+            let told =
+                ["permanent", "undecodable", "expired", "by_operator"].map(|outcome| (outcome, "dead"));
             return self.again(who, ticket, &told).trim().into();
         }
         self.change(who, ticket.0, |m| m.record(outcome, None));
@@ -257,90 +272,6 @@ impl Model {
             self.change(who, id, |m| m.due = now);
         }
         is_waiting
-    }
-
-    fn redrive(&mut self, who: Who, id: i64, hours: Option<i64>) -> bool {
-        let is_dead = self.get(who, id).is_some_and(Message::is_dead);
-        if is_dead {
-            let due = self.now().plus(hours.unwrap_or(0));
-            self.change(who, id, |m| {
-                m.place = Place::Live;
-                m.requeue(due, false);
-                m.spent = 0;
-                m.holder = None;
-                m.redrives += 1;
-                m.expires = m.expires.filter(|expires| *expires > due);
-            });
-        }
-        is_dead
-    }
-
-    fn oldest_dead(&self, who: Who, qty: usize, is_meant: impl Fn(&Message) -> bool) -> Vec<i64> {
-        let mut ids = self.ids(who, |m| m.is_dead() && is_meant(m));
-        ids.sort_by_key(|id| {
-            let since = self.get(who, *id).map(|m| match m.place {
-                Place::Dead { since, .. } => since,
-                _ => self.now(),
-            });
-            (since, *id)
-        });
-        ids.retain(|id| !self.is_locked(who, *id));
-        ids.truncate(qty);
-        ids
-    }
-
-    fn redrive_all(&mut self, who: Who, qty: usize, wanted: Option<&str>) -> usize {
-        let ids = self.oldest_dead(who, qty, |m| match m.place {
-            Place::Dead { reason, .. } => wanted.is_none_or(|wanted| wanted == reason),
-            _ => false,
-        });
-        ids.iter().filter(|id| self.redrive(who, **id, None)).count()
-    }
-
-    fn purge(&mut self, who: Who, ids: Vec<i64>) -> usize {
-        for id in &ids {
-            self.change(who, *id, |m| m.place = Place::Purged);
-        }
-        ids.len()
-    }
-
-    fn sweep(&mut self, who: Who, qty: usize) -> (usize, usize) {
-        let now = self.now();
-        let (mut dead_ct, mut abandoned_ct) = (0, 0);
-        for level in LEVELS {
-            let mut found = self.line(who, level);
-            found.retain(|id| {
-                let is_silent = self.get(who, *id).is_some_and(|m| {
-                    m.has_lapsed(now) && !m.attempts.contains_key(&m.read_ct)
-                });
-                match self.state_of(who, *id) {
-                    State::Doomed(_) => true,
-                    State::Ready => is_silent,
-                    State::Waiting | State::InFlight => false,
-                }
-            });
-            // The number is of what is looked at; what another transaction has locked is let go only then.
-            found.truncate(qty);
-            found.retain(|id| !self.is_locked(who, *id));
-            let (doomed, ready): (Vec<i64>, Vec<i64>) =
-                found.into_iter().partition(|id| self.state_of(who, *id) != State::Ready);
-            for (ids, is_ready) in [(&doomed, false), (&ready, true)] {
-                for id in ids {
-                    let is_written = self.change(who, *id, |m| {
-                        let until = m.lease.map(|lease| lease.until).filter(|_| is_ready);
-                        m.has_lapsed(now) && m.record_lapse(now, until)
-                    });
-                    abandoned_ct += usize::from(is_written);
-                }
-            }
-            dead_ct += doomed.len();
-            let limit = self.limit;
-            self.bury(who, &doomed, |m| match m.state(limit, now) {
-                State::Doomed(reason) => (reason, m.spent - i32::from(m.never_began(now))),
-                _ => unreachable!("only what is doomed is buried"),
-            });
-        }
-        (dead_ct, abandoned_ct)
     }
 }
 

@@ -2,11 +2,15 @@
 
 mod session;
 
+mod admin;
 mod backoff;
+mod compact;
 mod dead_letter;
 mod fail;
 mod fence;
 mod give_back;
+mod maintain;
+mod metrics;
 mod names;
 mod read;
 mod redrive;

@@ -56,15 +56,15 @@ impl Global {
     /// Returns how to reach the database: the URL, and what it leaves open from libpq's environment.
     pub(crate) fn options(&self) -> vtq::Result<ConnectOptions> {
         let options = match &self.database_url {
-            Some(url) => ConnectOptions::from_url(&url.0)?,
-            None => ConnectOptions::default(),
+            Some(url) if self.has_database_url() => ConnectOptions::from_url(&url.0)?,
+            _ => ConnectOptions::default(),
         };
         options.with_env()
     }
 
-    /// Tells whether a database was named, by option or by the variable.
+    /// Tells whether a database was named, by option or by the variable; an empty name is none.
     pub(crate) fn has_database_url(&self) -> bool {
-        self.database_url.is_some()
+        self.database_url.as_ref().is_some_and(|url| !url.0.trim().is_empty())
     }
 
     /// Connects, and makes sure that the database answers.

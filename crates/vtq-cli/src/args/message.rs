@@ -67,7 +67,9 @@ pub(crate) struct LeaseArgs {
     pub(crate) words: Vec<String>,
 }
 
-/// Settle messages as failed: due again after the backoff, or dead when no run is left.
+/// Settle messages as failed: to be retried after the backoff, or dead.
+///
+/// Dead, when no run is left: the message goes to the dead letters.
 ///
 /// Exits with 1 when a lease is no longer held. The same call again gets the same answer and changes nothing.
 #[derive(Debug, clap::Args)]

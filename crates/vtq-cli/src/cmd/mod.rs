@@ -15,6 +15,7 @@ mod settle;
 pub(crate) mod start;
 mod status;
 
+use crate::args::dlq::DlqCommand;
 use crate::args::{Command, Global};
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
@@ -36,8 +37,12 @@ pub(crate) async fn run(global: &Global, command: Command) -> anyhow::Result<Exi
 
 /// Tells whether a command stops by itself after the first Ctrl-C, and says how far it has come.
 fn has_work_to_finish(command: &Command) -> bool {
-    use crate::args::dlq::DlqCommand;
-    matches!(command, Command::Send(_) | Command::Dlq(DlqCommand::RetryAll(_) | DlqCommand::Purge(_)))
+    match command {
+        Command::Send(_) => true,
+        Command::Dlq(DlqCommand::RetryAll(args)) => !args.dry_run,
+        Command::Dlq(DlqCommand::Purge(args)) => !args.dry_run,
+        _ => false,
+    }
 }
 
 async fn run_verb(global: &Global, command: Command, interrupt: &Interrupt) -> anyhow::Result<Exit> {

@@ -108,9 +108,12 @@ impl Account {
 
     fn enter_all(&mut self, queue: &QueueName, leases: &[Lease], settled: &[MessageId]) {
         for lease in leases {
-            let (word, usual) =
-                if settled.contains(&lease.id) { (self.usual, true) } else { ("stale", false) };
-            self.note(queue, *lease, word, usual, json!({}));
+            // The answer names messages. Of two leases on one message only the later can have been held.
+            let is_late = leases.iter().any(|other| other.id == lease.id && other.read_ct > lease.read_ct);
+            match settled.contains(&lease.id) && !is_late {
+                true => self.note(queue, *lease, self.usual, true, json!({})),
+                false => self.note(queue, *lease, "stale", false, json!({})),
+            }
         }
     }
 

@@ -1,8 +1,9 @@
 //! Progress on the terminal.
 
+use std::fmt;
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 /// A bar where the total is known, a counter where it is not; nothing where there is no terminal.
 #[derive(Debug)]
@@ -15,10 +16,14 @@ impl Progress {
         }
         let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::stderr_with_hz(10));
         let template = match total {
-            Some(_) => "{prefix} {bar:30} {human_pos}/{human_len} ({per_sec}, {eta} left)",
-            None => "{prefix} {spinner} {human_pos} ({per_sec})",
+            Some(_) => "{prefix} {bar:30} {human_pos}/{human_len} ({rate}, {eta} left)",
+            None => "{prefix} {spinner} {human_pos} ({rate})",
         };
-        bar.set_style(ProgressStyle::with_template(template).expect("the template is well-formed"));
+        let style = ProgressStyle::with_template(template).expect("the template is well-formed");
+        bar.set_style(style.with_key("rate", |state: &ProgressState, text: &mut dyn fmt::Write| {
+            // A progress bar that cannot be written is no reason to stop.
+            let _ = write!(text, "{:.0}/s", state.per_sec());
+        }));
         bar.set_prefix(what);
         bar.enable_steady_tick(Duration::from_millis(100));
         Self(bar)

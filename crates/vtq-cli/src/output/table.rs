@@ -5,7 +5,10 @@ use std::io::{self, IsTerminal};
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use comfy_table::presets::NOTHING;
-use comfy_table::{Attribute, CellAlignment, ContentArrangement};
+use comfy_table::{Attribute, CellAlignment, ColumnConstraint, ContentArrangement};
+
+/// The blanks between columns.
+const GAP: u16 = 2;
 
 /// A table in the making.
 #[derive(Debug)]
@@ -69,7 +72,10 @@ impl Table {
             table.add_row(row.into_iter().map(|cell| cell.styled(is_coloured)));
         }
         for column in table.column_iter_mut() {
-            column.set_padding((0, 2));
+            column.set_padding((0, GAP));
+        }
+        if is_terminal {
+            give_way_in_one_place(&mut table);
         }
         table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
     }
@@ -109,6 +115,24 @@ impl Cell {
             Tone::Bad => cell.fg(DarkRed),
             Tone::Faint => cell.add_attribute(Attribute::Dim),
         }
+    }
+}
+
+/// Where a table is too wide, its widest column is folded, as long as that leaves something to read; numbers, names
+/// and instants stay whole. On a narrow terminal lines run over, which is still easier to read.
+fn give_way_in_one_place(table: &mut comfy_table::Table) {
+    const READABLE: u32 = 20;
+    let widths = table.column_max_content_widths();
+    let Some((widest, _)) = widths.iter().enumerate().max_by_key(|(_, width)| **width) else { return };
+    let others = widths.iter().enumerate().filter(|(column, _)| *column != widest);
+    let others: u32 = others.map(|(_, width)| u32::from(*width) + u32::from(GAP)).sum();
+    let has_room = table.width().is_some_and(|width| others + READABLE + u32::from(GAP) <= width.into());
+    if !has_room {
+        table.set_content_arrangement(ContentArrangement::Disabled);
+        return;
+    }
+    for column in table.column_iter_mut().filter(|column| column.index != widest) {
+        column.set_constraint(ColumnConstraint::ContentWidth);
     }
 }
 

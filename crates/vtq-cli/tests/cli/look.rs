@@ -43,8 +43,9 @@ async fn every_state_has_its_count() {
 async fn exhausted_and_expired_have_columns_when_there_are_any() {
     let cli = Cli::with_queues(&["orders"]).await;
     cli.run(&["send", "orders", "1", "--max-attempts", "1"]).done();
-    cli.run(&["send", "orders", "2", "--expires-in", "1ms"]).done();
+    cli.run(&["send", "orders", "2", "--expires-in", "1h"]).done();
     cli.run(&["read", "orders"]).done();
+    cli.sql("UPDATE vtq.orders SET expires_at = now() - interval '1 s' WHERE msg_id = 2").await;
     cli.sql("UPDATE vtq.orders SET vt = now() - interval '1 s', read_ct = 1 WHERE msg_id = 1").await;
 
     let text = cli.run(&["queues"]).done();

@@ -108,7 +108,8 @@ async fn an_unknown_queue_is_answered_with_the_way_out() {
 #[tokio::test]
 async fn an_expired_message_is_not_handed_out() {
     let cli = Cli::with_queues(&["orders"]).await;
-    cli.run(&["send", "orders", "1", "--expires-in", "1ms"]).done();
+    cli.run(&["send", "orders", "1", "--expires-in", "1h"]).done();
+    cli.sql("UPDATE vtq.orders SET expires_at = now() - interval '1 s'").await;
 
     cli.run(&["read", "orders"]).nothing();
     cli.sql("SELECT vtq.sweep('orders')").await;

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::worker::{World, wait_for_end};
+use crate::worker::{Worker, World, wait_for_end};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn exit_codes_say_what_becomes_of_a_message() {
@@ -161,7 +161,7 @@ async fn command_that_cannot_be_started_costs_no_attempt() {
 
     // No shell on this path.
     let mut command = world.command(&["--queues", "q", "--exec", "true", "--once"]);
-    let ended = crate::worker::Worker::start(command.env("PATH", "/nowhere")).ended().await;
+    let ended = Worker::start(command.env("PATH", "/nowhere")).ended().await;
 
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert!(ended.stderr.contains("cannot be started"), "{}", ended.stderr);

@@ -13,6 +13,7 @@ async fn mistakes_are_named_in_one_line_and_exit_with_2() {
         (&["--queues", "q", "--exec", "true", "--pipe", "cat"], "cannot be used with"),
         (&["--queues", "q: many", "--exec", "true"], "in \"q: many\": \"many\" is no number"),
         (&["--queues", "q; Q", "--exec", "true"], "in \"Q\": "),
+        (&["--queues", "q", "--exec", " "], "it is empty"),
         (&["--queues", "q", "--url", "nonsense"], "--url is no address"),
         (&["--queues", "q", "--url", "ftp://host/"], "must begin with http:// or https://"),
         (&["--queues", "q, q", "--exec", "true"], "queue `q` is given twice"),

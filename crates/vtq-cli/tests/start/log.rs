@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::worker::World;
+use crate::worker::{Worker, World};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_commands_print_is_shown_or_hidden() {
@@ -66,7 +66,7 @@ async fn log_holds_no_message_no_header_and_no_error_text() {
 
         let args = ["--queues", "q", "--once", "--output", "hide", "-vvv", handler[0], handler[1]];
         let mut command = world.command(&args);
-        let ended = crate::worker::Worker::start(command.env("RUST_LOG", "trace")).ended().await;
+        let ended = Worker::start(command.env("RUST_LOG", "trace")).ended().await;
 
         assert_eq!(ended.code, Some(0), "{}", ended.stderr);
         assert!(!ended.stderr.contains("S3CRET"), "{handler:?}: {}", ended.stderr);

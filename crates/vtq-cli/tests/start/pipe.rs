@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::worker::{World, wait_for_end};
+use crate::worker::{Worker, World, wait_for_end};
 
 /// A child that answers with what the message says: its text is the reply.
 const ECHO: &str =
@@ -80,7 +80,8 @@ async fn children_stay_for_the_next_message_and_end_with_the_worker() {
     assert!((1..=2).contains(&pids.len()), "{pids:?}");
     // By the end of their input, not by a signal.
     let mut last = world.words("ended");
-    (pids.sort(), last.sort());
+    pids.sort();
+    last.sort();
     assert_eq!(pids, last);
     for pid in pids {
         wait_for_end(&pid).await;
@@ -142,7 +143,7 @@ async fn children_that_die_at_once_are_not_started_in_a_hurry() {
 
     let started = Instant::now();
     let mut command = world.command(&["--queues", "q: 1", "--once", "--pipe", "echo $$ >> pids; exit 7"]);
-    let ended = crate::worker::Worker::start(&mut command).ended().await;
+    let ended = Worker::start(&mut command).ended().await;
 
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert_eq!(world.words("pids").len(), 4);

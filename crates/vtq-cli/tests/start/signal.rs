@@ -27,7 +27,7 @@ async fn sigterm_lets_running_commands_finish_and_gives_back_the_rest() {
     let world = ten_messages().await;
     // The heartbeat has to go on for longer than the visibility timeout.
     let worker =
-        world.start(&["--exec", "echo $$ >> pids; until [ -e go ]; do sleep 0.02; done", "--vt", "300ms"]);
+        world.start(&["--exec", "echo $$ >> pids; until [ -e go ]; do sleep 0.02; done", "--vt", "1s"]);
     world.wait_for_words("pids", 2).await;
 
     worker.signal(Signal::SIGTERM);

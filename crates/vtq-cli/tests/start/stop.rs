@@ -1,4 +1,4 @@
-//! Runs that are told to end: by their time limit, by a cancelled message, by the death of their worker's will.
+//! Runs that are told to end early: by their time limit, and because their message was cancelled.
 
 use nix::sys::signal::Signal;
 use vtq_tests::wait_until;
@@ -7,7 +7,7 @@ use crate::worker::{LIMIT, World, wait_for_end};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn timed_out_command_may_tidy_up() {
-    let world = World::with_options(r#"{"timeout": 0.3}"#).await;
+    let world = World::with_options(r#"{"timeout": 1}"#).await;
     let id = world.send("1").await;
 
     // The shell that vtq started dies of SIGTERM at once; what it runs takes its time and exits with 0.
@@ -25,13 +25,15 @@ async fn timed_out_command_may_tidy_up() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn group_that_ignores_sigterm_is_killed_after_the_grace() {
-    let world = World::with_options(r#"{"timeout": 0.3}"#).await;
+    let world = World::with_options(r#"{"timeout": 1}"#).await;
     let id = world.send("1").await;
 
     // A signal that is ignored is so for the grandchild, too.
     world.once(&["--exec", "trap '' TERM; sleep 1000 & echo $$ $! > pids; wait", "--grace", "200ms"]).await;
 
-    for pid in world.words("pids") {
+    let pids = world.words("pids");
+    assert_eq!(pids.len(), 2, "{pids:?}");
+    for pid in pids {
         wait_for_end(&pid).await;
     }
     assert_eq!(world.attempt(id).await["outcome"], "timed_out");
@@ -41,7 +43,7 @@ async fn group_that_ignores_sigterm_is_killed_after_the_grace() {
 async fn cancelled_message_stops_its_command() {
     let world = World::new().await;
     let id = world.send("1").await;
-    let worker = world.start(&["--exec", "echo $$ > pid; sleep 1000", "--vt", "300ms"]);
+    let worker = world.start(&["--exec", "echo $$ > pid; sleep 1000", "--vt", "2s"]);
     let pid = world.wait_for_words("pid", 1).await.remove(0);
 
     let cancelled = world.client.execute("SELECT vtq.cancel('q', $1)", &[&id]).await.unwrap();
@@ -56,7 +58,7 @@ async fn cancelled_message_stops_its_command() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn timed_out_child_is_replaced() {
-    let world = World::with_options(r#"{"timeout": 0.5}"#).await;
+    let world = World::with_options(r#"{"timeout": 2}"#).await;
     let slow = world.send("\"slow\"").await;
     let pipe = r#"echo $$ >> pids; while read -r line; do
         case $line in *'"slow"'*) sleep 1000;; esac
@@ -70,8 +72,8 @@ async fn timed_out_child_is_replaced() {
 
     wait_until(LIMIT, "the quick message", async || world.fate(quick).await == "done").await;
     assert_eq!(world.words("pids").len(), 2);
-    assert_eq!(world.attempt(slow).await["outcome"], "timed_out");
     worker.signal(Signal::SIGTERM);
     worker.ended().await;
+    assert_eq!(world.attempt(slow).await["outcome"], "timed_out");
     wait_for_end(&world.words("pids")[1]).await;
 }

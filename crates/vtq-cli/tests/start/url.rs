@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use crate::server::Server;
-use crate::worker::World;
+use crate::worker::{Worker, World};
 
 /// A server that answers with what the message says: it is the status line, and headers if it has more lines.
 fn echo() -> Server {
@@ -144,6 +144,54 @@ async fn server_that_never_answers_runs_into_the_time_limit() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn certificate_is_checked() {
+    let world = World::new().await;
+    let id = world.send("1").await;
+    let (server, certificate) = Server::start_tls(|_| Some(("200 OK".into(), String::new())));
+    std::fs::write(world.path("trusted.pem"), certificate).unwrap();
+    let url = format!("https://localhost:{}/hook", server.port);
+    let once = ["--queues", "q", "--once", "--url", &url];
+
+    Worker::start(&mut world.command(&once)).ended().await;
+
+    assert!(server.requests().is_empty());
+    let attempt = world.attempt(id).await;
+    assert_eq!(attempt["error_class"], "cannot connect");
+    assert!(attempt["error_message"].as_str().unwrap().contains("certificate"), "{attempt}");
+
+    world.client.execute("SELECT vtq.run_now('q', $1)", &[&id]).await.unwrap();
+    Worker::start(world.command(&once).env("SSL_CERT_FILE", "trusted.pem")).ended().await;
+
+    assert_eq!(world.fate(id).await, "done");
+    assert_eq!(server.requests().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn plain_http_needs_no_certificates_on_the_machine() {
+    let world = World::new().await;
+    let id = world.send("1").await;
+    let server = Server::start(|_| Some(("200 OK".into(), String::new())));
+
+    let mut command = world.command(&["--queues", "q", "--once", "--url", &server.url()]);
+    Worker::start(command.env("SSL_CERT_FILE", "none").env("SSL_CERT_DIR", "none")).ended().await;
+
+    assert_eq!(world.fate(id).await, "done");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn proxy_of_the_environment_is_used() {
+    let world = World::new().await;
+    let id = world.send("1").await;
+    let proxy = Server::start(|_| Some(("200 OK".into(), String::new())));
+
+    let mut command = world.command(&["--queues", "q", "--once", "--url", "http://nowhere.example/hook"]);
+    Worker::start(command.env("http_proxy", format!("http://127.0.0.1:{}", proxy.port))).ended().await;
+
+    assert_eq!(world.fate(id).await, "done");
+    assert_eq!(proxy.requests()[0].line, "POST http://nowhere.example/hook HTTP/1.1");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn secrets_of_an_address_reach_the_server_and_nobody_else() {
     let world = World::new().await;
     let id = world.send("1").await;
@@ -151,8 +199,7 @@ async fn secrets_of_an_address_reach_the_server_and_nobody_else() {
     let url = format!("http://user:S3CRET@127.0.0.1:{}/hook?key=S3CRET", server.port);
 
     let mut command = world.command(&["--queues", "q", "--once", "-vvv"]);
-    let ended =
-        crate::worker::Worker::start(command.env("VTQ_URL", url).env("RUST_LOG", "trace")).ended().await;
+    let ended = Worker::start(command.env("VTQ_URL", url).env("RUST_LOG", "trace")).ended().await;
 
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     let request = server.requests().remove(0);

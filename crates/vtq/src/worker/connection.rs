@@ -13,6 +13,10 @@ use crate::error::{Error, ErrorKind, Result};
 /// The part that settles and beats.
 pub(super) const SETTLE: &str = "settle";
 
+/// The least time that the settler's statements get. Recording a batch can take several round trips; on a slow network
+/// a shorter limit would break a connection that works, and making a new one costs more leases than waiting does.
+const LEAST_LIMIT: Duration = Duration::from_secs(5);
+
 /// Waits that grow from 100 ms to 8 s, each somewhere in the upper half of its length, so that the workers of a fleet
 /// do not come back together.
 #[derive(Debug)]
@@ -72,7 +76,7 @@ impl Connected {
     pub(super) async fn bounded<T>(&self, what: &str, verb: impl Future<Output = Result<T>>) -> Result<T> {
         let mut limit = self.plan.vtq.statement_limit();
         if self.part == SETTLE {
-            limit = limit.min(self.plan.heartbeat().max(Duration::from_secs(1)));
+            limit = limit.min(self.plan.heartbeat().max(LEAST_LIMIT));
         }
         tokio::time::timeout(limit, verb).await.unwrap_or_else(|_| Err(Error::timeout(what, limit)))
     }

@@ -87,13 +87,14 @@ where
     R::Output: IntoOutcome,
 {
     async fn handle(&self, message: Message, mut context: Context) -> Outcome {
-        match message.decode::<T>() {
+        match message.parse::<T>() {
             Ok(body) => {
                 context.message = Some(message);
                 (self.run)(body, context).await.into_outcome()
             }
             Err(error) => {
-                Outcome::Failed(Failure::undecodable(error.to_string()).class(std::any::type_name::<T>()))
+                let text = format!("message {} does not decode: {error}", message.id());
+                Outcome::Failed(Failure::undecodable(text).class(std::any::type_name::<T>()))
             }
         }
     }

@@ -1,12 +1,15 @@
 //! How a run can end.
 
+use std::fmt;
 use std::time::Duration;
 
 use crate::failure::Failure;
 
 /// How a handler says that a run ended. Whatever is not said here, the engine sees by itself: a panic, a run past
 /// its time, a lost lease, a shutdown.
-#[derive(Debug, Clone)]
+///
+/// `Debug` shows no reason and no text of a failure: they may quote the message.
+#[derive(Clone)]
 #[non_exhaustive]
 pub enum Outcome {
     /// The message is handled: it is archived or deleted.
@@ -31,6 +34,19 @@ impl Outcome {
     /// Defers without a reason.
     pub fn defer(delay: Duration) -> Self {
         Self::Deferred { delay, reason: None }
+    }
+}
+
+impl fmt::Debug for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Done => f.write_str("Done"),
+            Self::Failed(failure) => f.debug_tuple("Failed").field(failure).finish(),
+            Self::Deferred { delay, .. } => {
+                f.debug_struct("Deferred").field("delay", delay).finish_non_exhaustive()
+            }
+            Self::Released { .. } => f.debug_struct("Released").finish_non_exhaustive(),
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 use tokio::sync::oneshot;
-use vtq::{Capsule, Failure, Message, MessageId, Outcome, Worker, handler_fn};
+use vtq::{Capsule, Exact, Failure, Message, MessageId, Outcome, Worker, handler_fn};
 
 use super::QUEUE;
 use crate::args::Global;
@@ -18,9 +18,11 @@ use crate::exit::Exit;
 /// How many messages are in hand at once.
 pub(super) const SLOTS: u32 = 5;
 
-/// Far enough apart that they do not run together, and within the sample.
+/// Kills its worker the first time.
 const KILLS_ONCE: MessageId = 7;
-const KILLS_ALWAYS: MessageId = 74;
+
+/// The one that kills its worker each time is this far from the end, where few others are left to be held up by it.
+const KILLER_FROM_END: MessageId = 3;
 
 /// A worker tells the database with its heartbeat which runs have started: one that dies before does not count as an
 /// attempt. So a killer lives for some heartbeats, and they are quick.
@@ -41,12 +43,13 @@ enum Role {
 }
 
 impl Role {
-    fn of(id: MessageId) -> Self {
+    /// The role of a message, in a queue whose last message has the id `last`.
+    fn of(id: MessageId, last: MessageId) -> Self {
         // Fibonacci hashing (Knuth, The Art of Computer Programming, volume 3, section 6.4): ids in a row spread
         // evenly, so that a short file sees each kind too.
         match (id, (id.unsigned_abs().wrapping_mul(0x9E37_79B9_7F4A_7C15)) >> 58) {
             (KILLS_ONCE, _) => Self::KillsOnce,
-            (KILLS_ALWAYS, _) => Self::KillsAlways,
+            (id, _) if id > KILLS_ONCE && id == last - KILLER_FROM_END => Self::KillsAlways,
             (_, 1..=3) => Self::FailsAlways,
             (_, 15..=16) => Self::FailsForGood,
             (_, 21..=23) => Self::DefersOnce,
@@ -60,7 +63,9 @@ impl Role {
 /// Runs a worker until standard input ends: it does when the demo is done, and also when the demo was killed.
 pub(super) async fn work(global: &Global, pace: Duration) -> anyhow::Result<Exit> {
     let vtq = global.connect().await?;
-    let handler = handler_fn(move |message, _| handle(message, pace));
+    // All is sent before the first worker starts, so that they all see the same last message.
+    let sent = vtq.queue(QUEUE)?.metrics(Exact::No).await?.sent_total.unwrap_or_default();
+    let handler = handler_fn(move |message, _| handle(message, sent.cast_signed(), pace));
     let capsule = Capsule::new([QUEUE], handler).concurrency(SLOTS as usize);
     let worker = Worker::builder(&vtq).capsule(capsule).heartbeat(HEARTBEAT).build()?;
     worker.run(end_of_input()).await?;
@@ -78,13 +83,13 @@ async fn end_of_input() {
     let _ = receiver.await;
 }
 
-async fn handle(message: Message, pace: Duration) -> Result<Outcome, Failure> {
+async fn handle(message: Message, last: MessageId, pace: Duration) -> Result<Outcome, Failure> {
     let id = message.id();
     let body: Value = message.decode()?;
     let event = body.get("event").and_then(Value::as_str).unwrap_or("message").to_owned();
     // Half the pace to one and a half of it.
     tokio::time::sleep(pace.mul_f64(0.5 + f64::from(id.rem_euclid(8) as u8) / 7.0)).await;
-    match Role::of(id) {
+    match Role::of(id, last) {
         Role::Fails(times) if message.attempt <= times => Err(unavailable()),
         Role::FailsAlways => Err(unavailable()),
         Role::FailsForGood => Err(Failure::permanent(format!("tracker said 422: it knows no `{event}`"))
@@ -120,7 +125,7 @@ mod tests {
 
     #[test]
     fn the_sample_sees_every_role() {
-        let count = |role| (1..=77).filter(|&id| Role::of(id) == role).count();
+        let count = |role| (1..=77).filter(|&id| Role::of(id, 77) == role).count();
 
         assert_eq!(count(Role::KillsOnce), 1);
         assert_eq!(count(Role::KillsAlways), 1);

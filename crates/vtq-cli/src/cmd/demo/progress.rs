@@ -73,7 +73,7 @@ impl Progress {
 
     /// Shows the bar of messages to settle.
     pub(super) fn work(&self, total: u64) {
-        let bar = if self.has_colour { "{bar:20.cyan/blue}" } else { "{bar:20}" };
+        let bar = if self.has_colour { "{bar:16.cyan/blue}" } else { "{bar:16}" };
         self.began.set(Instant::now());
         self.bar.set_length(total);
         self.bar

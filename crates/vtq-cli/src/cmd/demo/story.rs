@@ -37,7 +37,7 @@ pub(super) fn tell(facts: &Facts, output: Output) -> anyhow::Result<()> {
     output.line(&pace(facts))?;
 
     if let Some(history) = &facts.history {
-        let event = history.event.as_ref().map(|event| format!(", a `{event}` webhook")).unwrap_or_default();
+        let event = history.event.as_ref().map(|event| format!(" (`{event}`)")).unwrap_or_default();
         title(&format!("The deliveries of {QUEUE}/{}{event}", history.msg_id), output)?;
         output.table(table_of_history(&history.deliveries))?;
     }
@@ -98,7 +98,7 @@ fn deliveries(rows: &[Deliveries]) -> Table {
 
 fn because(outcome: &str) -> &'static str {
     match outcome {
-        "done" => "the handler was content",
+        "done" => "the handler said so",
         "failed" => "a retry may mend it",
         "permanent" => "no retry can mend it",
         "deferred" => "not now, said the handler",

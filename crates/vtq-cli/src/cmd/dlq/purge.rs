@@ -15,6 +15,9 @@ use crate::exit::Exit;
 use crate::interrupt::Interrupt;
 use crate::output::{Output, ask};
 
+/// Up to here dead letters are counted one by one; see `sql/functions/vtq._count_dead.sql`.
+const COUNTED_TO: u64 = 5000;
+
 pub(super) async fn run(
     global: &Global,
     output: Output,
@@ -82,9 +85,9 @@ async fn by_age(
 
 async fn agreed(queue: &Queue) -> anyhow::Result<bool> {
     let metrics = queue.metrics(Exact::No).await?;
-    let or_more = if metrics.is_estimated { " or more" } else { "" };
-    let number = format!("{}{or_more}", metrics.dead.unwrap_or(0));
-    let what = format!("all dead letters of queue `{}`, {number},", queue.name());
+    let number = metrics.dead.unwrap_or(0);
+    let or_more = if metrics.is_estimated && number > COUNTED_TO { " or more" } else { "" };
+    let what = format!("all dead letters of queue `{}`, {number}{or_more},", queue.name());
     match ask(&format!("purge {what} for good?"))? {
         Some(answer) => Ok(answer),
         None => bail!("{what} would be purged for good: say --yes if that is what you want"),

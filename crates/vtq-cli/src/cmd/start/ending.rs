@@ -2,12 +2,17 @@
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
+use std::time::Duration;
 
 use nix::sys::signal::Signal;
-use vtq::{CancelCause, Failure, Outcome};
+use tokio::time::timeout;
+use vtq::{CancelCause, Context, Failure, Outcome};
 
 /// The most characters that a dead letter keeps of an error's message.
 const MESSAGE: usize = 1000;
+/// How long a message is put off whose command could not be started, and how long its slot is kept before that.
+const NOT_STARTED: Duration = Duration::from_secs(10);
+const CALM: Duration = Duration::from_secs(1);
 
 /// What a handler says, and the word for it in the log.
 #[derive(Debug)]
@@ -15,19 +20,21 @@ pub(super) struct Ended {
     pub(super) outcome: Outcome,
     /// Names the kind of the failure. It never quotes an error's text, which may quote the message.
     pub(super) why: Option<String>,
+    /// Something is wrong that is not the message's fault.
+    pub(super) is_alarm: bool,
 }
 
 impl Ended {
     pub(super) fn done() -> Self {
-        Self { outcome: Outcome::Done, why: None }
+        Self { outcome: Outcome::Done, why: None, is_alarm: false }
     }
 
     pub(super) fn failed(why: impl Into<String>, failure: Failure) -> Self {
-        Self { outcome: Outcome::Failed(failure), why: Some(why.into()) }
+        Self::other(why, Outcome::Failed(failure))
     }
 
     pub(super) fn other(why: impl Into<String>, outcome: Outcome) -> Self {
-        Self { outcome, why: Some(why.into()) }
+        Self { outcome, why: Some(why.into()), is_alarm: false }
     }
 
     /// A run that was told to end, as a failure: the engine knows the cause, and makes of it what it is.
@@ -44,12 +51,13 @@ impl Ended {
     }
 
     /// A command that could not be started is no fault of the message, so this does not count as an attempt.
-    pub(super) fn not_started(error: &std::io::Error, again_in: std::time::Duration) -> Self {
+    ///
+    /// It keeps its slot for a moment: else a machine that is out of processes would see its whole backlog fly by.
+    pub(super) async fn not_started(error: &std::io::Error, context: &Context) -> Self {
         let reason = format!("the command cannot be started: {error}");
-        Self {
-            outcome: Outcome::Deferred { delay: again_in, reason: Some(reason.clone()) },
-            why: Some(reason),
-        }
+        let _ = timeout(CALM, context.until_cancelled()).await;
+        let outcome = Outcome::Deferred { delay: NOT_STARTED, reason: Some(reason.clone()) };
+        Self { outcome, why: Some(reason), is_alarm: true }
     }
 }
 

@@ -19,11 +19,8 @@ const UNDECODABLE: i32 = 65;
 const TEMPORARY: i32 = 75;
 const PERMANENT: i32 = 100;
 
-/// How long a message waits whose command could not be started.
-const NOT_STARTED: Duration = Duration::from_secs(10);
-
 /// Runs a command for each message.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Exec {
     pub(super) program: Program,
     /// How long a message is put off by exit code 75.
@@ -42,7 +39,7 @@ impl Exec {
                 );
                 return Ended::failed("headers too long", failure.class("headers too long"));
             }
-            Err(error) => return Ended::not_started(&error, NOT_STARTED),
+            Err(error) => return Ended::not_started(&error, context).await,
         };
         let tail = child.stderr().map(|stderr| Tail::follow(stderr, self.is_shown));
         // Dropped, and with it ended, when the command has ended: nobody is left to read.

@@ -1,6 +1,7 @@
 //! `vtq start`: a worker whose handler is a command or an address.
 
 mod child;
+mod crew;
 mod ending;
 mod exec;
 mod log;
@@ -17,16 +18,14 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::ValueEnum;
 use tokio::sync::oneshot;
-use vtq::{Capsule, ConnectOptions, Context, Handler, Message, Outcome, Stopped, Vtq, WakeUp, Worker};
+use vtq::{ConnectOptions, Stopped, Vtq, WakeUp, Worker, WorkerBuilder};
 
-use self::child::{Groups, Program};
-use self::ending::Ended;
-use self::exec::Exec;
+use self::child::Groups;
+use self::crew::Crew;
 use self::log::{Format, Level, Line, Log};
-use self::pipe::Pipe;
 use self::queues::Queues;
 use self::signals::Signals;
-use self::url::{Address, Post};
+use self::url::Address;
 use crate::args::Global;
 use crate::args::length::length;
 use crate::exit::Exit;
@@ -65,7 +64,7 @@ pub(crate) struct StartArgs {
     /// Each command is a process group of its own. When it is to end early (timeout, lost lease, shutdown), the
     /// group gets SIGTERM and, after --grace, SIGKILL. When the command ends, what it left running in its group is
     /// killed; `setsid` takes a process out of it.
-    #[arg(long, group = "handler", value_name = "COMMAND")]
+    #[arg(long, group = "handler", value_name = "COMMAND", value_parser = command)]
     exec: Option<String>,
 
     /// Keep this command running and hand it messages as lines of JSON
@@ -75,7 +74,7 @@ pub(crate) struct StartArgs {
     /// (seconds) and "error" (a text, or an object with "class", "code", "message", "detail"), "defer" with "delay"
     /// (seconds) and "reason", "permanent" or "undecodable" with "error". It must flush each line, and end when its
     /// input ends. One that crashes, or answers anything else, fails its message, to be retried, and is replaced.
-    #[arg(long, group = "handler", value_name = "COMMAND")]
+    #[arg(long, group = "handler", value_name = "COMMAND", value_parser = command)]
     pipe: Option<String>,
 
     /// POST each message to this address
@@ -148,37 +147,6 @@ enum Output {
     Hide,
 }
 
-/// One of the three handlers.
-#[derive(Debug)]
-enum Runner {
-    Exec(Exec),
-    Pipe(Pipe),
-    Post(Post),
-}
-
-/// A handler that leaves a note for the log.
-#[derive(Debug)]
-struct Noted {
-    runner: Runner,
-    log: Log,
-}
-
-impl Handler for Noted {
-    async fn handle(&self, message: Message, context: Context) -> Outcome {
-        let (queue, lease) = (context.queue().clone(), message.lease);
-        let ended = match &self.runner {
-            Runner::Exec(exec) => exec.run(message, &context).await,
-            Runner::Pipe(pipe) => pipe.run(message, &context).await,
-            Runner::Post(post) => post.run(message, &context).await,
-        };
-        let Ended { outcome, why } = ended;
-        if let Some(why) = why {
-            self.log.note(queue, lease, why);
-        }
-        outcome
-    }
-}
-
 pub(crate) async fn run(global: &Global, args: StartArgs) -> anyhow::Result<Exit> {
     // Before anything else: a supervisor may stop us as soon as it has started us.
     let signals = Signals::catch().context("cannot catch signals")?;
@@ -194,8 +162,13 @@ pub(crate) async fn run(global: &Global, args: StartArgs) -> anyhow::Result<Exit
         // Its sender is kept until the worker has ended.
         let _ = stopped.await;
     };
+    let life = async {
+        let ended = worker.run(shutdown).await;
+        crew.close().await;
+        ended
+    };
     let ended = tokio::select! {
-        ended = worker.run(shutdown) => ended,
+        ended = life => ended,
         () = obey(signals, stop, &log) => {
             groups.kill_all();
             log.tell(Line::new(Level::Warn, "left", "left at once; messages in hand come back by their timeout"));
@@ -203,13 +176,17 @@ pub(crate) async fn run(global: &Global, args: StartArgs) -> anyhow::Result<Exit
             return Ok(Exit::Interrupted);
         }
     };
-    crew.close().await;
     // Nothing is left of them by now; if something were, it must not outlive us.
     groups.kill_all();
     let stopped = ended.inspect_err(|_| log.flush())?;
     log.tell(narrate::summary(&stopped));
     log.flush();
     Ok(exit(&stopped))
+}
+
+/// An empty command would succeed, and so lose each message: most likely a variable is not set.
+fn command(text: &str) -> Result<String, String> {
+    if text.trim().is_empty() { Err("it is empty".to_owned()) } else { Ok(text.to_owned()) }
 }
 
 fn exit(stopped: &Stopped) -> Exit {
@@ -235,7 +212,7 @@ async fn obey(mut signals: Signals, stop: oneshot::Sender<()>, log: &Log) {
     signals.next().await;
 }
 
-fn builder(vtq: &Vtq, args: &StartArgs, log: &Log, crew: &Crew) -> anyhow::Result<vtq::WorkerBuilder> {
+fn builder(vtq: &Vtq, args: &StartArgs, log: &Log, crew: &Crew) -> anyhow::Result<WorkerBuilder> {
     let served = format!("{} by {}", crew.served, crew.name);
     let events = log.clone();
     let mut builder = Worker::builder(vtq)
@@ -253,7 +230,7 @@ fn builder(vtq: &Vtq, args: &StartArgs, log: &Log, crew: &Crew) -> anyhow::Resul
     if args.once {
         builder = builder.once();
     }
-    Ok(crew.capsules.iter().cloned().fold(builder, vtq::WorkerBuilder::capsule))
+    Ok(crew.capsules.iter().cloned().fold(builder, WorkerBuilder::capsule))
 }
 
 fn wake_up(args: &StartArgs) -> anyhow::Result<WakeUp> {
@@ -266,53 +243,4 @@ fn wake_up(args: &StartArgs) -> anyhow::Result<WakeUp> {
         }
         None => WakeUp::Listen,
     })
-}
-
-/// The capsules with their handlers, and what is left to do with those at the end.
-struct Crew {
-    name: String,
-    served: String,
-    capsules: Vec<Capsule>,
-    pipes: Vec<Pipe>,
-}
-
-impl Crew {
-    fn new(args: &StartArgs, log: &Log, groups: &Groups) -> anyhow::Result<Self> {
-        let specs: Vec<_> = args.queues.iter().flat_map(|queues| &queues.0).collect();
-        let served: Vec<String> = specs.iter().map(ToString::to_string).collect();
-        let mut crew =
-            Self { name: String::new(), served: served.join("; "), capsules: vec![], pipes: vec![] };
-        let is_shown = args.output == Output::Show;
-        let program = |line: &String| Program::new(line.clone(), groups.clone(), args.grace);
-        let post = args.url.as_ref().map(Post::new).transpose()?;
-        for spec in specs {
-            let runner = match (&args.exec, &args.pipe, &post) {
-                (Some(line), ..) => {
-                    "--exec".clone_into(&mut crew.name);
-                    Runner::Exec(Exec { program: program(line), defer: args.defer, is_shown })
-                }
-                (_, Some(line), _) => {
-                    "--pipe".clone_into(&mut crew.name);
-                    let pipe = Pipe::new(program(line), args.defer, is_shown);
-                    crew.pipes.push(pipe.clone());
-                    Runner::Pipe(pipe)
-                }
-                (_, _, Some(post)) => {
-                    crew.name = format!("--url {}", post.origin());
-                    Runner::Post(post.clone())
-                }
-                (None, None, None) => anyhow::bail!("one of --exec, --pipe and --url is needed"),
-            };
-            let handler = Noted { runner, log: log.clone() };
-            crew.capsules.push(Capsule::new(&spec.queues, handler).concurrency(spec.slots));
-        }
-        Ok(crew)
-    }
-
-    /// Ends the commands that wait for messages.
-    async fn close(&self) {
-        for pipe in &self.pipes {
-            pipe.close().await;
-        }
-    }
 }

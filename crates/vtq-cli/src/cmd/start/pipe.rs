@@ -19,8 +19,6 @@ use super::reply;
 const LONGEST_REPLY: u64 = 1024 * 1024;
 /// How long the process of a child that has closed its output may take to end.
 const END: Duration = Duration::from_secs(1);
-/// How long a message waits whose child could not be started.
-const NOT_STARTED: Duration = Duration::from_secs(10);
 /// The wait before a new child when the last one died without a single good reply; it doubles, up to the second.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
@@ -65,13 +63,18 @@ impl Pipe {
         Self { program, defer, is_shown, idle: Arc::default() }
     }
 
+    /// The same command, with children of its own.
+    pub(super) fn sibling(&self) -> Self {
+        Self { idle: Arc::default(), ..self.clone() }
+    }
+
     pub(super) async fn run(&self, message: Message, context: &Context) -> Ended {
         let mut talker = tokio::select! {
             biased;
             cause = context.until_cancelled() => return Ended::cancelled(cause),
             talker = self.child() => match talker {
                 Ok(talker) => talker,
-                Err(error) => return Ended::not_started(&error, NOT_STARTED),
+                Err(error) => return Ended::not_started(&error, context).await,
             },
         };
         let line = reply::request(&message, context);
@@ -101,23 +104,6 @@ impl Pipe {
                 talker.fail(fault).await
             }
         }
-    }
-
-    /// Ends the children, which have nothing to do any more.
-    pub(super) async fn close(&self) {
-        let children = std::mem::take(&mut self.idle().children);
-        let mut ends = JoinSet::new();
-        for Talker { mut child, stdin, stdout, .. } in children {
-            // The end of its input is the signal to end; who does not heed it gets the others.
-            drop(stdin);
-            ends.spawn(async move {
-                if timeout(END, child.wait()).await.is_err() {
-                    let _ = child.stop().await;
-                }
-                drop(stdout);
-            });
-        }
-        while ends.join_next().await.is_some() {}
     }
 
     /// Takes the idle child that was used last, or starts one.
@@ -158,6 +144,23 @@ impl Pipe {
     fn idle(&self) -> MutexGuard<'_, Idle> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Ends all children, which have nothing to do any more.
+pub(super) async fn close(pipes: &[Pipe]) {
+    let mut ends = JoinSet::new();
+    let idle = pipes.iter().flat_map(|pipe| std::mem::take(&mut pipe.idle().children));
+    for Talker { mut child, stdin, stdout, .. } in idle {
+        // The end of its input is the signal to end; who does not heed it gets the others.
+        drop(stdin);
+        ends.spawn(async move {
+            if timeout(END, child.wait()).await.is_err() {
+                let _ = child.stop().await;
+            }
+            drop(stdout);
+        });
+    }
+    while ends.join_next().await.is_some() {}
 }
 
 impl Talker {

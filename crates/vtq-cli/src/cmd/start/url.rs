@@ -5,7 +5,7 @@ use std::fmt;
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, bail};
-use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
+use reqwest::header::{CONTENT_TYPE, DATE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 use reqwest::{Client, Response, StatusCode, Url, redirect};
 use tokio::time::timeout;
 use vtq::{Context, Failure, Message};
@@ -71,7 +71,12 @@ impl Post {
         }
         // Fails if there is one already, which is as good.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let client = Client::builder()
+        let mut builder = Client::builder();
+        if url.scheme() == "http" {
+            // It would refuse to be built on a machine without root certificates, such as a slim container.
+            builder = builder.tls_certs_only([]);
+        }
+        let client = builder
             .user_agent(concat!("vtq/", env!("CARGO_PKG_VERSION")))
             // A POST that is sent on becomes a GET without its body (301, 302, 303), and might carry a message to
             // a host that nobody named.
@@ -80,7 +85,7 @@ impl Post {
             .pool_idle_timeout(IDLE)
             .build()
             .map_err(reqwest::Error::without_url)
-            .context("cannot set up the HTTP client")?;
+            .context("cannot set up the HTTP client for --url")?;
         Ok(Self { client, url })
     }
 
@@ -147,13 +152,17 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let value = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     let wait = match value.parse() {
         Ok(seconds) => Duration::from_secs(seconds),
-        // A date is of a clock that is neither ours nor the database's; it is compared with ours, the nearest one.
+        // A date is of the server's clock, so it is compared with that, if the response tells it.
         Err(_) => {
-            let date = httpdate::parse_http_date(value).ok()?;
-            date.duration_since(SystemTime::now()).unwrap_or_default()
+            let now = date(headers, DATE).unwrap_or_else(SystemTime::now);
+            date(headers, RETRY_AFTER)?.duration_since(now).unwrap_or_default()
         }
     };
     Some(wait).filter(|wait| *wait <= LONGEST_WAIT)
+}
+
+fn date(headers: &HeaderMap, name: HeaderName) -> Option<SystemTime> {
+    httpdate::parse_http_date(headers.get(name)?.to_str().ok()?.trim()).ok()
 }
 
 /// Returns the beginning of a response. What breaks off is as good as what was read: the status has said it all.
@@ -233,6 +242,11 @@ mod tests {
         assert_eq!(read(" 120 "), Some(Duration::from_secs(120)));
         assert!(read(&date).is_some_and(|wait| (85..=90).contains(&wait.as_secs())), "{date}");
         assert_eq!(read("Wed, 21 Oct 2015 07:28:00 GMT"), Some(Duration::ZERO));
+        let of_server = HeaderMap::from_iter([
+            (RETRY_AFTER, HeaderValue::from_static("Wed, 21 Oct 2015 07:28:00 GMT")),
+            (DATE, HeaderValue::from_static("Wed, 21 Oct 2015 07:27:30 GMT")),
+        ]);
+        assert_eq!(retry_after(&of_server), Some(Duration::from_secs(30)));
         assert_eq!(read("soon"), None);
         assert_eq!(read("-1"), None);
         assert_eq!(read("99999999999999"), None);
