@@ -30,7 +30,7 @@ BEGIN
     ) INTO dead, oldest USING CASE WHEN is_exact THEN NULL ELSE counted_to + 1 END;
     is_estimated := NOT is_exact AND dead > counted_to;
     IF is_estimated THEN
-        SELECT c.reltuples INTO tuples FROM pg_class AS c
+        SELECT c.reltuples INTO tuples FROM pg_catalog.pg_class AS c
         WHERE c.oid = format('vtq.%I', queue || '_dlq')::regclass;
         dead := greatest(dead, tuples::bigint);
     END IF;

@@ -58,7 +58,7 @@ BEGIN
     END LOOP;
     due_in := CASE WHEN isfinite(earliest) THEN greatest(earliest - at, '0') END;
     is_written := EXISTS (
-        SELECT FROM pg_locks AS l
+        SELECT FROM pg_catalog.pg_locks AS l
         WHERE l.relation IN (SELECT to_regclass(format('vtq.%I', q)) FROM unnest(queues) AS q)
             AND l.mode = 'RowExclusiveLock' AND l.granted AND l.pid <> pg_backend_pid()
     );

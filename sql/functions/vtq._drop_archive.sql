@@ -17,8 +17,8 @@ DECLARE
 BEGIN
     FOR partition IN
         SELECT c.oid::regclass
-        FROM pg_inherits AS i
-        JOIN pg_class AS c ON c.oid = i.inhrelid
+        FROM pg_catalog.pg_inherits AS i
+        JOIN pg_catalog.pg_class AS c ON c.oid = i.inhrelid
         WHERE i.inhparent = to_regclass(format('vtq.%I', queue || '_archive'))
             -- The name's last eight digits are the day; it is over when the next one begins.
             AND right(c.relname, 8)::date + 1 <= (clock_timestamp() - retention)::timestamp

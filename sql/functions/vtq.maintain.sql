@@ -18,6 +18,8 @@ DECLARE
     attempts_ct bigint := 0;
     dead_ct bigint := 0;
     compaction text;
+    -- Without its dead letters a queue is maintained all the same; whose an attempt is cannot be told then.
+    has_dlq boolean := to_regclass(format('vtq.%I', queue || '_dlq')) IS NOT NULL;
 BEGIN
     SELECT q.* INTO setting FROM vtq._queue AS q WHERE q.queue = maintain.queue;
     IF NOT FOUND THEN
@@ -29,10 +31,10 @@ BEGIN
 
     PERFORM vtq._archive_ahead(queue);
     dropped_ct := vtq._drop_archive(queue, setting.archive_retention);
-    IF setting.attempts_retention IS NOT NULL THEN
+    IF has_dlq AND setting.attempts_retention IS NOT NULL THEN
         attempts_ct := vtq._remove_attempts(queue, setting.attempts_retention);
     END IF;
-    IF setting.dlq_retention IS NOT NULL THEN
+    IF has_dlq AND setting.dlq_retention IS NOT NULL THEN
         dead_ct := vtq.dlq_purge(queue, older_than => setting.dlq_retention);
     END IF;
     PERFORM vtq._adopt(queue);

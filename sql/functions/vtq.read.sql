@@ -105,13 +105,16 @@ BEGIN
             ),
             -- A lapsed lease that nobody settled: the worker died without a word. Whoever delivers next writes it down.
             abandoned AS (
-                INSERT INTO vtq.%2$I (msg_id, read_ct, attempt, outcome, started_at, ended_at, vt)
+                INSERT INTO vtq.%2$I AS a (msg_id, read_ct, attempt, outcome, started_at, ended_at, vt)
                 SELECT p.msg_id, p.read_ct, p.read_ct - p.refunded_ct,
                     CASE WHEN p.started_read_ct < p.read_ct THEN 'never_started' ELSE 'abandoned' END,
                     p.last_read_at, p.vt, $2
                 FROM picked AS p
                 WHERE p.read_ct > 0 AND p.vt <> p.ready_at
-                ON CONFLICT DO NOTHING
+                -- A sweep may have written it down already: as never started, when its worker had not said so yet.
+                ON CONFLICT (msg_id, read_ct) DO UPDATE
+                SET outcome = excluded.outcome, ended_at = excluded.ended_at, vt = excluded.vt
+                WHERE a.outcome = 'never_started' AND excluded.outcome = 'abandoned'
             )
             SELECT l.msg_id, l.read_ct, l.attempt, l.ready_at, l.enqueued_at, l.last_read_at, l.vt, l.headers,
                 l.message, l.priority, l.timeout, l.is_suspect

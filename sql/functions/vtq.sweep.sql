@@ -70,13 +70,16 @@ BEGIN
                 FOR UPDATE SKIP LOCKED
             ),
             recorded AS (
-                INSERT INTO vtq.%2$I (msg_id, read_ct, attempt, outcome, started_at, ended_at, vt)
+                INSERT INTO vtq.%2$I AS a (msg_id, read_ct, attempt, outcome, started_at, ended_at, vt)
                 SELECT l.msg_id, l.read_ct, l.read_ct - l.refunded_ct,
                     CASE WHEN l.is_unstarted THEN 'never_started' ELSE 'abandoned' END, l.last_read_at, l.vt,
                     CASE WHEN l.state = 'ready' THEN l.vt END
                 FROM locked AS l
                 WHERE l.has_lapsed
-                ON CONFLICT DO NOTHING
+                -- Written down before as never started, when its worker had not said so yet.
+                ON CONFLICT (msg_id, read_ct) DO UPDATE
+                SET outcome = excluded.outcome, ended_at = excluded.ended_at, vt = excluded.vt
+                WHERE a.outcome = 'never_started' AND excluded.outcome = 'abandoned'
                 RETURNING 1
             )
             SELECT array_agg(l.msg_id ORDER BY l.msg_id) FILTER (WHERE l.state <> 'ready'),

@@ -2,7 +2,9 @@
 --   queue    queue name
 --   writes   partitions vtq."_<queue>.<yyyymmdd>", today's and the seven days after; vtq._queue.archive_until
 -- The one SECURITY DEFINER function of vtq: an ack may be the first to need today's partition, and the role
--- that acks does not own the tables. It takes nothing from its caller but the name of a queue that exists.
+-- that acks does not own the tables. It takes nothing from its caller but the name of a queue that exists; pg_temp
+-- last in the path, since the caller's temporary types would else come first, and their checks run as the owner
+-- (https://www.postgresql.org/docs/current/sql-createfunction.html#SQL-CREATEFUNCTION-SECURITY).
 -- The partition is built beside its parent and attached, which locks out neither readers nor writers of it;
 -- CREATE TABLE ... PARTITION OF would (https://www.postgresql.org/docs/current/sql-altertable.html).
 -- A leading "_" keeps partitions out of \dt vtq.<queue>*, and no queue's name holds a ".".
@@ -10,7 +12,7 @@ CREATE OR REPLACE FUNCTION vtq._archive_ahead(queue text)
 RETURNS void
 LANGUAGE plpgsql
 SECURITY DEFINER
-SET search_path = pg_catalog
+SET search_path = pg_catalog, pg_temp
 SET client_min_messages = warning
 SET timezone = 'UTC'
 AS $$

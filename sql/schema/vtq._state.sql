@@ -30,7 +30,8 @@ AS $$
         -- The fence cannot rise past the largest integer: such a message has no delivery left.
         WHEN read_ct = 2147483647 THEN 'exhausted'
         WHEN vt <> ready_at AND started_read_ct < read_ct AND unstarted_ct + 1 >= least(5, max_attempts) THEN 'exhausted'
-        WHEN (vt = ready_at OR started_read_ct >= read_ct) AND read_ct - refunded_ct >= max_attempts THEN 'exhausted'
+        -- That last delivery is not among the attempts; but the limit may have been lowered below the others.
+        WHEN read_ct - refunded_ct - (vt <> ready_at AND started_read_ct < read_ct)::integer >= max_attempts THEN 'exhausted'
         WHEN expires_at <= at THEN 'expired'
         ELSE 'ready'
     END

@@ -6,9 +6,9 @@ use tokio_postgres::Client;
 use vtq::WorkerEvent;
 use vtq_tests::wait_until;
 
+use crate::clock::now;
 use crate::harness::{RECOVERY, Stage, short_lease};
-use crate::producer::Load;
-use crate::runs::now;
+use crate::producer::{Load, send_one};
 use crate::verdict::Doubles;
 
 /// Ends the backends whose last statement looks like `pattern`. Answers how many.
@@ -64,7 +64,7 @@ async fn killed_listener_hears_again() {
     let before = asleep();
     wait_until(RECOVERY, "the worker to sleep again", async || asleep() > before).await;
     let since = now();
-    client.execute("SELECT vtq.send('q', '{\"takes_ms\": 1, \"fate\": \"done\"}')", &[]).await.unwrap();
+    send_one(&client).await;
     stage.recovered(since).await;
 
     let took = Duration::from_micros(now() - since);

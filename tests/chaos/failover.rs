@@ -6,9 +6,9 @@ use tokio_postgres::Client;
 use vtq_dev::Cluster;
 use vtq_tests::wait_until;
 
+use crate::clock::now;
 use crate::harness::{Dice, RECOVERY, Stage, connect, short_lease};
 use crate::producer::{Load, Producer};
-use crate::runs::now;
 use crate::verdict::Doubles;
 
 /// A standby that streams, and has to have a commit on its disk before the commit is acknowledged.

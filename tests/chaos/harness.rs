@@ -15,8 +15,9 @@ use vtq::{
 use vtq_dev::{Builder, Cluster};
 use vtq_tests::wait_until;
 
+use crate::clock::{Micros, now};
 use crate::producer::{Load, Producer};
-use crate::runs::{Micros, Runs};
+use crate::runs::Runs;
 use crate::work::perform;
 
 /// How long a worker may take to be back once the database is. The promise is 10 s; three times as much is for a
@@ -189,7 +190,7 @@ impl Stage {
             wait_until(RECOVERY, &format!("{}: worker {} to be back", self.name, worker.number), has_begun)
                 .await;
         }
-        let took = (crate::runs::now() - since) as f64 / 1e6;
+        let took = (now() - since) as f64 / 1e6;
         self.notes.push(format!("back in {took:.1} s"));
     }
 

@@ -6,11 +6,11 @@ use tokio_postgres::Client;
 use vtq::WorkerEvent;
 use vtq_tests::wait_until;
 
+use crate::clock::now;
 use crate::failover::synchronous_standby;
 use crate::harness::{RECOVERY, Stage, short_lease};
 use crate::producer::Load;
 use crate::proxy::Proxy;
-use crate::runs::now;
 use crate::verdict::Doubles;
 
 /// Connections and packets of one worker in a second, of which a hot loop would make thousands.

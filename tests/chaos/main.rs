@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod backends;
+mod clock;
 mod failover;
 mod harness;
 mod limits;

@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use vtq::{ConnectOptions, SendOptions, WorkerEvent};
+use vtq::{ConnectOptions, WorkerEvent};
 use vtq_tests::wait_until;
 
+use crate::clock::now;
 use crate::harness::{RECOVERY, Stage, options, short_lease};
-use crate::producer::Load;
+use crate::producer::{Load, send_one};
 use crate::proxy::{Proxy, Role};
-use crate::runs::now;
 use crate::verdict::Doubles;
 
 /// Two workers behind a proxy each.
@@ -99,7 +99,7 @@ async fn slow_network_and_busy_cores_cost_no_lease() {
         })
         .collect();
     proxy.delay_replies(Duration::from_millis(500));
-    let producer = stage.produce(Load { least: 200, takes_ms: 8000, pause_ms: 100 });
+    let producer = stage.produce(Load { least: 200, takes_ms: (0, 8000), pause_ms: 100 });
 
     stage.verify(producer, Doubles::NoRedelivery).await;
     is_over.store(true, Ordering::Relaxed);
@@ -119,14 +119,9 @@ async fn listener_without_a_network_delays_by_no_more_than_the_slow_poll() {
 
     let is_up = async || proxy.drop_packets(Role::Listen) == 1;
     wait_until(RECOVERY, "a listener to be there", is_up).await;
-    let vtq = vtq::Vtq::connect(&stage.cluster.url()).await.unwrap();
-    let work = crate::work::Work { takes_ms: 1, fate: crate::work::Fate::Done };
+    let client = stage.client().await;
     let since = now();
-    vtq.queue("q")
-        .unwrap()
-        .send_with(&vtq::Outgoing::new(&work).unwrap(), &SendOptions::new())
-        .await
-        .unwrap();
+    send_one(&client).await;
     stage.recovered(since).await;
 
     let took = Duration::from_micros(now() - since);

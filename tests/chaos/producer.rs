@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::task::JoinHandle;
+use tokio_postgres::Client;
 use vtq::{ConnectOptions, MessageId, Outgoing, Queue, SendOptions};
 
 use crate::harness::Dice;
@@ -18,7 +19,6 @@ const LIMIT: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub(crate) struct Producer {
     is_over: Arc<AtomicBool>,
-    acknowledged: Arc<AtomicUsize>,
     task: JoinHandle<Sent>,
 }
 
@@ -36,15 +36,15 @@ pub(crate) struct Sent {
 pub(crate) struct Load {
     /// How many messages at the least, whatever the fault does.
     pub(crate) least: usize,
-    /// How long a run takes at the most.
-    pub(crate) takes_ms: u64,
+    /// How long a run takes at the least, and how much longer at the most.
+    pub(crate) takes_ms: (u64, u64),
     /// The mean pause between two sends of some ten messages.
     pub(crate) pause_ms: u64,
 }
 
 impl Default for Load {
     fn default() -> Self {
-        Self { least: 1000, takes_ms: 20, pause_ms: 20 }
+        Self { least: 1000, takes_ms: (0, 20), pause_ms: 20 }
     }
 }
 
@@ -54,23 +54,17 @@ impl Producer {
         let options = ConnectOptions::from_url(url).unwrap().statement_limit(LIMIT).connect_timeout(LIMIT);
         let queue =
             options.pool_timeout(LIMIT).application_name("producer").lazy().unwrap().queue("q").unwrap();
-        let (is_over, acknowledged) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
-        let (over, count) = (is_over.clone(), acknowledged.clone());
+        let is_over = Arc::new(AtomicBool::new(false));
+        let over = is_over.clone();
         let task = tokio::spawn(async move {
             let mut sent = Sent::default();
             while !over.load(Ordering::Relaxed) || sent.acknowledged.len() < load.least {
                 send(&queue, load, &mut dice, &mut sent).await;
-                count.store(sent.acknowledged.len(), Ordering::Relaxed);
                 tokio::time::sleep(Duration::from_millis(dice.below(2 * load.pause_ms + 1))).await;
             }
             sent
         });
-        Self { is_over, acknowledged, task }
-    }
-
-    /// How many messages have been acknowledged so far.
-    pub(crate) fn acknowledged(&self) -> usize {
-        self.acknowledged.load(Ordering::Relaxed)
+        Self { is_over, task }
     }
 
     /// Ends once enough is sent.
@@ -89,7 +83,7 @@ async fn send(queue: &Queue, load: Load, dice: &mut Dice, sent: &mut Sent) {
                 1..4 => Fate::Retry,
                 _ => Fate::Done,
             };
-            Work { takes_ms: dice.below(load.takes_ms + 1), fate }
+            Work { takes_ms: load.takes_ms.0 + dice.below(load.takes_ms.1 + 1), fate }
         })
         .collect();
     let batch: Vec<Outgoing> = works.iter().map(|work| Outgoing::new(work).unwrap()).collect();
@@ -101,4 +95,11 @@ async fn send(queue: &Queue, load: Load, dice: &mut Dice, sent: &mut Sent) {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }
+}
+
+/// Sends one message, which is done at once.
+pub(crate) async fn send_one(client: &Client) -> MessageId {
+    let work = Work { takes_ms: 1, fate: Fate::Done };
+    let work = serde_json::to_value(work).unwrap();
+    client.query_one("SELECT vtq.send('q', $1)", &[&work]).await.unwrap().get(0)
 }

@@ -2,18 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use vtq::{Lease, MessageId};
 
-/// Microseconds since 1970: the one clock that all processes of a machine share.
-pub(crate) type Micros = u64;
-
-/// The moment.
-pub(crate) fn now() -> Micros {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).expect("it is after 1970");
-    u64::try_from(since.as_micros()).expect("it is long before the year 586000")
-}
+use crate::clock::{Micros, now};
 
 /// One run.
 #[derive(Debug, Clone, Copy)]

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use vtq_dev::StopMode;
 
+use crate::clock::now;
 use crate::harness::{Stage, short_lease};
 use crate::producer::Load;
-use crate::runs::now;
 use crate::verdict::Doubles;
 
 /// How long an outage lasts: as in the issue with `VTQ_CHAOS_LONG`, else as long as CI has time for.

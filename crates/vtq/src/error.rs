@@ -157,7 +157,7 @@ impl Error {
         made.0.retryable |= kind == ErrorKind::Database && is_passing(code);
         made.0.closed = ends_the_connection(code);
         if !is_worded_by_us(code) {
-            made.0.source = Some(Box::new(Cause::of_answer(answer, kind)));
+            made.0.source = Some(Box::new(Cause::of_answer(answer)));
         }
         made
     }
@@ -229,13 +229,10 @@ struct Cause {
 }
 
 impl Cause {
-    fn of_answer(answer: &tokio_postgres::error::DbError, kind: ErrorKind) -> Self {
-        let message = match kind {
-            // `invalid input syntax for type integer: "<the value>"`: the value may be a payload's.
-            ErrorKind::InvalidPayload => answer.message().split(": \"").next().unwrap_or_default(),
-            _ => answer.message(),
-        };
-        let text = format!("{}: {message} (SQLSTATE {})", answer.severity(), answer.code().code());
+    fn of_answer(answer: &tokio_postgres::error::DbError) -> Self {
+        let code = answer.code().code();
+        let message = without_value(code, answer.message());
+        let text = format!("{}: {message} (SQLSTATE {code})", answer.severity());
         Self { text, next: None }
     }
 
@@ -246,6 +243,19 @@ impl Cause {
         }
         let next = error.source().map(|e| Box::new(Self { text: e.to_string(), next: None }));
         Self { text, next }
+    }
+}
+
+/// Takes out the value that a data exception quotes, which may be a payload's:
+/// `invalid input syntax for type integer: "<value>"`, `value "<value>" is out of range for type integer`.
+fn without_value(code: &str, message: &str) -> String {
+    if !code.starts_with("22") {
+        return message.to_owned();
+    }
+    let message = message.split(": \"").next().unwrap_or_default();
+    match (message.find('"'), message.rfind('"')) {
+        (Some(from), Some(to)) if from < to => format!("{}…{}", &message[..=from], &message[to..]),
+        _ => message.to_owned(),
     }
 }
 

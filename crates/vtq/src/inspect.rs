@@ -17,7 +17,7 @@ use crate::name::QueueName;
 use crate::wire::{Interval, RawJson};
 
 /// What is in a queue, and for how long. Counts are `None` for a queue that cannot be read.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct Metrics {
     /// The queue.

@@ -88,11 +88,9 @@ impl Message {
         let headers: serde_json::Map<String, serde_json::Value> =
             serde_json::from_str(headers.get()).unwrap_or_default();
         let Some(value) = headers.get(name) else { return Ok(None) };
-        serde_json::from_value(value.clone())
-            .map(Some)
-            .map_err(|error| {
-                Error::payload(format!("header `{name}` does not decode: {}", payload::reason(&error)))
-            })
+        serde_json::from_value(value.clone()).map(Some).map_err(|error| {
+            Error::payload(format!("header `{name}` does not decode: {}", payload::reason(&error)))
+        })
     }
 
     /// Decodes a row of `vtq.read` or `vtq.peek`.

@@ -95,9 +95,11 @@ impl Stage {
 
 /// A step as one reads it: whose, and what was asked.
 fn tell(step: &Step) -> String {
-    let who = step.who().map_or("time", |who| SESSIONS[who]);
+    let Some(who) = step.who() else { return format!("{step:?} (hours)") };
     let after = if matches!(step, Step::Read { is_floored: true, .. }) { ", <floors>" } else { "" };
-    format!("{who}: {}", sql::sql(step, "q", after))
+    let statement = sql::sql(step, "q", after);
+    let call = statement.find("vtq.").map_or(statement.as_str(), |at| &statement[at..]);
+    format!("{}: {}", SESSIONS[who], call.trim_end_matches(" AS id"))
 }
 
 /// One history under way.

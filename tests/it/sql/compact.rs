@@ -82,3 +82,36 @@ async fn a_small_table_is_left_alone() {
 
     assert_eq!((&report["compacted"], &report["compaction"]), (&json!(false), &json!("small")));
 }
+
+#[tokio::test]
+async fn senders_and_workers_lose_nothing_to_a_compaction() {
+    let s = with_large_table().await;
+    s.run("DELETE FROM vtq.q WHERE msg_id > 5").await;
+    let mut sessions = Vec::new();
+    for _ in 0..3 {
+        let session = s.another().await;
+        sessions.push(tokio::spawn(async move {
+            let mut acked = 0;
+            for _ in 0..150 {
+                session.send().await;
+                let ack =
+                    "SELECT vtq.ack('q', array_agg(r.msg_id), array_agg(r.read_ct)) FROM vtq.read('q') AS r";
+                acked += session.values::<i64>(ack).await.len();
+            }
+            acked
+        }));
+    }
+
+    let mut compaction = compaction(&s).await;
+    while compaction == "busy" {
+        compaction = s.value::<Value>("SELECT vtq.maintain('q')").await["compaction"].take();
+    }
+    let mut acked = 0;
+    for session in sessions {
+        acked += session.await.unwrap();
+    }
+
+    assert_eq!(compaction, "done");
+    assert_eq!(acked as i64 + s.count("vtq.q").await, 455);
+    assert_eq!(s.values::<i64>("SELECT msg_id FROM vtq.q WHERE read_ct > 0").await, Vec::<i64>::new());
+}

@@ -2,7 +2,30 @@
 
 use std::fmt;
 
-use super::{Attempt, DeadLetter, DeadLetterDetail};
+use super::{Attempt, DeadLetter, DeadLetterDetail, Metrics};
+
+impl fmt::Debug for Metrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Metrics")
+            .field("queue", &self.queue)
+            .field("ready", &self.ready)
+            .field("in_flight", &self.in_flight)
+            .field("delayed", &self.delayed)
+            .field("retrying", &self.retrying)
+            .field("exhausted", &self.exhausted)
+            .field("expired", &self.expired)
+            .field("dead", &self.dead)
+            .field("oldest_ready_age", &self.oldest_ready_age)
+            .field("oldest_dead_age", &self.oldest_dead_age)
+            .field("sent_total", &self.sent_total)
+            .field("is_paused", &self.is_paused)
+            .field("paused_until", &self.paused_until)
+            .field("table_bytes", &self.table_bytes)
+            .field("is_estimated", &self.is_estimated)
+            .field("error", &self.error)
+            .finish_non_exhaustive()
+    }
+}
 
 impl fmt::Debug for DeadLetter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

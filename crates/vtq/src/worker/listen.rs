@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
+use tokio_postgres::Notification;
 use tokio_postgres::types::Type;
-use tokio_postgres::{Client, Notification};
 
 use super::builder::WakeUp;
 use super::connection::Patience;
@@ -57,7 +57,7 @@ async fn listen(plan: &Plan, vtq: &Vtq, patience: &mut Patience, was_told: &mut 
     let mut channels: Vec<String> = plan.queues.iter().map(|served| served.name.channel()).collect();
     channels.push(own.clone());
     client.batch_execute(&sql::listen(&channels)).await.map_err(|error| Error::db("listen", &error))?;
-    prove(&client, &own, &mut heard).await?;
+    prove(vtq, &own, &mut heard).await?;
     *patience = Patience::default();
     plan.set_hearing(true);
     if std::mem::take(was_told) {
@@ -70,7 +70,7 @@ async fn listen(plan: &Plan, vtq: &Vtq, patience: &mut Patience, was_told: &mut 
             Ok(Some(_)) => plan.stir.notify_one(),
             Ok(None) => return Err(Error::unavailable("the listener's connection broke")),
             Err(_) => {
-                prove(&client, &own, &mut heard).await?;
+                prove(vtq, &own, &mut heard).await?;
                 // The proof may have drunk a notification of a queue.
                 plan.stir.notify_one();
             }
@@ -79,9 +79,13 @@ async fn listen(plan: &Plan, vtq: &Vtq, patience: &mut Patience, was_told: &mut 
 }
 
 /// Notifies itself, and waits to hear it.
-async fn prove(client: &Client, own: &str, heard: &mut mpsc::Receiver<Notification>) -> Result<()> {
+///
+/// Another connection says it: a pooler may run it in the session that listens, and hand the notification over with
+/// the answer, where one that comes later would be dropped.
+async fn prove(vtq: &Vtq, own: &str, heard: &mut mpsc::Receiver<Notification>) -> Result<()> {
+    let (speaker, _) = vtq.dedicated().await?.spawn();
     let proof = async {
-        call::rows(client, "notify the listener", sql::NOTIFY, &[(&own, Type::TEXT)]).await?;
+        call::rows(&speaker, "notify the listener", sql::NOTIFY, &[(&own, Type::TEXT)]).await?;
         while let Some(notification) = heard.recv().await {
             if notification.channel() == own {
                 return Ok(());

@@ -104,6 +104,13 @@ impl Progress {
     }
 }
 
+impl Drop for Progress {
+    /// An error's line must not stand behind an unfinished step.
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
 /// Counts the messages that are still to be settled.
 pub(super) fn live(metrics: &Metrics) -> u64 {
     let states = [
