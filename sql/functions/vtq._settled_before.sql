@@ -16,6 +16,7 @@ RETURNS record
 LANGUAGE plpgsql
 STABLE
 SET search_path = pg_catalog
+SET enable_seqscan = off
 AS $$
 DECLARE
     recorded record;

@@ -38,8 +38,7 @@ BEGIN
         WITH held AS (
             UPDATE vtq.%1$I AS m
             SET vt = $3,
-                started_read_ct = CASE WHEN lease.started THEN m.read_ct ELSE m.started_read_ct END,
-                unstarted_ct = CASE WHEN lease.started THEN 0 ELSE m.unstarted_ct END
+                started_read_ct = CASE WHEN lease.started THEN m.read_ct ELSE m.started_read_ct END
             FROM (
                 SELECT l.msg_id, l.read_ct, l.started
                 FROM unnest($1, $2, $4) AS l (msg_id, read_ct, started)

@@ -91,11 +91,7 @@ BEGIN
                     started_read_ct = CASE WHEN $9 IS NULL THEN m.read_ct + 1 ELSE m.started_read_ct END,
                     -- A lease that lapsed before its run had started is refunded, and counted for itself.
                     refunded_ct = m.refunded_ct + (m.vt <> m.ready_at AND m.started_read_ct < m.read_ct)::integer,
-                    unstarted_ct = CASE
-                        WHEN m.vt = m.ready_at THEN m.unstarted_ct
-                        WHEN m.started_read_ct < m.read_ct THEN m.unstarted_ct + 1
-                        ELSE 0
-                    END,
+                    unstarted_ct = m.unstarted_ct + (m.vt <> m.ready_at AND m.started_read_ct < m.read_ct)::integer,
                     is_suspect = m.is_suspect OR (m.vt <> m.ready_at AND m.read_ct > 0)
                 WHERE m.ctid = ANY (ARRAY(SELECT p.tid FROM picked AS p))
                 RETURNING m.msg_id, m.read_ct, m.read_ct - m.refunded_ct AS attempt, m.ready_at, m.enqueued_at,

@@ -57,7 +57,7 @@ BEGIN
         COMMENT ON COLUMN vtq.%1$I.refunded_ct IS 'Deliveries that do not count as attempts: attempt = read_ct - refunded_ct.';
         COMMENT ON COLUMN vtq.%1$I.started_read_ct IS 'The last delivery whose run is known to have started; less than read_ct while a worker has not said so.';
         COMMENT ON COLUMN vtq.%1$I.holder IS 'Who was given the last delivery: worker_no in vtq._worker; null: a reader that is no worker.';
-        COMMENT ON COLUMN vtq.%1$I.unstarted_ct IS 'Deliveries in a row whose worker died before it said that the run had started.';
+        COMMENT ON COLUMN vtq.%1$I.unstarted_ct IS 'Deliveries whose worker died before it said that the run had started, since a run last told how it ended.';
         COMMENT ON COLUMN vtq.%1$I.is_suspect IS 'The delivery before left no outcome: this message may be what killed its worker.';
         COMMENT ON COLUMN vtq.%1$I.max_attempts IS 'Runs allowed, the first included; null: the queue''s setting.';
         COMMENT ON COLUMN vtq.%1$I.expires_at IS 'Not started after this instant.';
@@ -74,6 +74,11 @@ BEGIN
         END,
         '_' || queue || '_seq'
     );
+    -- From PostgreSQL 15 on an unlogged table's sequence is unlogged too: a crash would start it again at 1, and new
+    -- messages would bear the ids of dead letters and of attempts.
+    IF is_unlogged AND current_setting('server_version_num')::integer >= 150000 THEN
+        EXECUTE format('ALTER SEQUENCE vtq.%I SET LOGGED', '_' || queue || '_seq');
+    END IF;
 END;
 $$;
 

@@ -4,8 +4,9 @@
 --   expires_at                 the column of the message
 --   at                         the instant to judge at
 --   returns  ready · in_flight · delayed · retrying · exhausted · expired
--- A delivery that lapsed before its run had started does not count as an attempt; but five in a row, or as many as
--- there are attempts, and the message is exhausted too: a crash loop must end.
+-- A delivery that lapsed before its run had started is no attempt. But until a run tells how it ended, it is held
+-- against the message beside its attempts, and five of them exhaust it in any case: a crash loop must end, and a
+-- message that kills its worker must not start more often than it has attempts.
 -- A plain SQL expression without SET, so that the planner folds it into the statement that uses it.
 CREATE OR REPLACE FUNCTION vtq._state(
     ready_at timestamptz,
@@ -29,9 +30,8 @@ AS $$
         WHEN vt > at THEN 'in_flight'
         -- The fence cannot rise past the largest integer: such a message has no delivery left.
         WHEN read_ct = 2147483647 THEN 'exhausted'
-        WHEN vt <> ready_at AND started_read_ct < read_ct AND unstarted_ct + 1 >= least(5, max_attempts) THEN 'exhausted'
-        -- That last delivery is not among the attempts; but the limit may have been lowered below the others.
-        WHEN read_ct - refunded_ct - (vt <> ready_at AND started_read_ct < read_ct)::integer >= max_attempts THEN 'exhausted'
+        WHEN read_ct - refunded_ct + unstarted_ct >= max_attempts THEN 'exhausted'
+        WHEN vt <> ready_at AND started_read_ct < read_ct AND unstarted_ct >= 4 THEN 'exhausted'
         WHEN expires_at <= at THEN 'expired'
         ELSE 'ready'
     END

@@ -1,7 +1,7 @@
 //! The pages of `docs/` that show SQL: every statement is run, in order, and the page must show what came back.
 //!
-//! `bash docs/generate` writes the answers into the pages instead of comparing them. Nothing but instants is masked, so
-//! a page shows nothing else that differs from run to run.
+//! `bash docs/generate` writes the answers into the pages instead of comparing them. Nothing but instants is
+//! masked, so a page shows nothing else that differs from run to run.
 
 mod page;
 mod psql;

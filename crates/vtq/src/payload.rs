@@ -264,4 +264,28 @@ mod tests {
         assert!(refusal("").is_some());
         assert!(refusal("1 2").is_some());
     }
+
+    #[test]
+    fn what_does_not_fit_is_told_without_its_value() {
+        #[derive(Debug, serde::Deserialize)]
+        #[serde(deny_unknown_fields, rename_all = "lowercase")]
+        enum Shape {
+            Round { size: u8 },
+        }
+        let cases = [
+            (r#"{"round": {"size": "S3CRET, expected x"}}"#, "invalid type, expected u8 at line 1 column 39"),
+            (r#"{"round": {"size": 300}}"#, "invalid value, expected u8 at line 1 column 22"),
+            (r#"{"S3CRET": {}}"#, "unknown variant, expected `round` at line 1 column 9"),
+            (r#"{"round": {"S3CRET": 1}}"#, "unknown field, expected `size` at line 1 column 19"),
+            (r#"{"round": {}}"#, "missing field `size` at line 1 column 12"),
+            (r#"{"round": "#, "EOF while parsing a value at line 1 column 10"),
+        ];
+
+        for (text, expected) in cases {
+            let error = serde_json::from_str::<Shape>(text).map(|Shape::Round { size }| size).unwrap_err();
+            assert_eq!(reason(&error), expected, "{text}");
+        }
+        let own: serde_json::Error = serde::de::Error::custom("S3CRET is no number");
+        assert_eq!(reason(&own), "it does not fit");
+    }
 }

@@ -11,9 +11,10 @@ const FENCE: &str = "```";
 const GENERATED: &str = "<!-- generated: ";
 const END: &str = "<!-- end of generated -->";
 
-/// Runs the statements of a page, in order, and returns the page with what they answer and with its generated tables.
+/// Runs the statements of a page, in order, and returns the page with their answers and its generated tables.
 ///
-/// An answer is the ```` ```text ```` block that follows a ```` ```sql ```` block; a block that answers nothing has none.
+/// An answer is the ```` ```text ```` block that follows a ```` ```sql ```` block; one that answers nothing has
+/// none.
 pub(super) async fn filled_in(page: &str, session: &mut Session) -> String {
     let mut filled = String::new();
     let mut lines = page.lines().peekable();

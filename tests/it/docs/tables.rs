@@ -2,7 +2,7 @@
 
 use super::psql::Session;
 
-/// The public functions in the order of a message's life; a function that is in none of these groups fails the test.
+/// The public functions in the order of a message's life. One that is in none of these groups fails the test.
 const GROUPS: [(&str, &[&str]); 6] = [
     ("Queues", &["create_queue", "set_queue", "queue_options", "drop_queue", "pause", "resume"]),
     ("Sending", &["send", "send_batch"]),
@@ -32,6 +32,7 @@ const POLICIES: [(&str, &str); 4] = [
 pub(super) async fn generated(name: &str, session: &Session) -> String {
     match name {
         "functions" => functions(session).await.trim_end().to_owned(),
+        "state" => state(session).await,
         "backoff" => backoff(session).await,
         "jitter" => jitter(session).await.trim_end().to_owned(),
         other => panic!("no table is called `{other}`"),
@@ -104,6 +105,14 @@ fn short(text: &str) -> String {
         text = text.replace(cast, "");
     }
     text
+}
+
+/// The expression that says what state a message is in.
+async fn state(session: &Session) -> String {
+    let sql = "SELECT prosrc FROM pg_proc WHERE pronamespace = 'vtq'::regnamespace AND proname = '_state'";
+    let body: String = session.client.query_one(sql, &[]).await.unwrap().get(0);
+    let lines = body.trim().lines().map(|line| line.strip_prefix("    ").unwrap_or(line));
+    format!("```sql\n{}\n```", lines.collect::<Vec<_>>().join("\n"))
 }
 
 /// The delays of some policies: the least, the nominal one, and the most.

@@ -8,6 +8,7 @@
 //! `VTQ_MODEL_SEEDS` (a number of seeds, or `from..to`) and `VTQ_MODEL_STEPS` ask for more.
 
 mod dead;
+mod found;
 mod run;
 mod snapshot;
 mod sql;

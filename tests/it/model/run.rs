@@ -82,7 +82,8 @@ impl Stage {
         (past, failure)
     }
 
-    async fn replay(&mut self, seed: u64, steps: &[Step]) -> Option<String> {
+    /// Runs a history that is given, and compares everything after each step. What went wrong, if something did.
+    pub(super) async fn replay(&mut self, seed: u64, steps: &[Step]) -> Option<String> {
         let mut history = History::start(self, seed).await;
         for step in steps {
             if let Err(failure) = history.take(step, true).await {

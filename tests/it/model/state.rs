@@ -130,10 +130,10 @@ impl Message {
             State::Waiting
         } else if self.lease.is_some() && !self.has_lapsed(now) {
             State::InFlight
-        } else if never_began && self.unstarted + 1 >= GUARD.min(limit) {
+        } else if never_began && self.unstarted + 1 >= GUARD {
             State::Doomed("never_started")
-        } else if self.spent - i32::from(never_began) >= limit {
-            // No run is left for a message whose queue has lowered its limit, whatever its last delivery came to.
+        } else if self.spent + self.unstarted >= limit {
+            // Deliveries that never began are held against the message until a run tells how it ended.
             State::Doomed(match (self.has_lapsed(now), never_began) {
                 (true, true) => "never_started",
                 (true, false) => "worker_died",

@@ -142,7 +142,7 @@ impl Model {
                 let never_began = m.never_began(now);
                 m.record_lapse(now, Some(now));
                 m.spent -= i32::from(never_began);
-                m.unstarted = if never_began { m.unstarted + 1 } else { 0 };
+                m.unstarted += i32::from(never_began);
                 m.is_suspect = true;
             }
             m.read_ct += 1;
@@ -183,7 +183,6 @@ impl Model {
             answer.extend(self.each_held(who, vec![*ticket], |m| {
                 let was_started = m.lease.is_some_and(|lease| lease.is_started);
                 m.lease = Some(Lease { until, is_started: was_started || has_started });
-                m.unstarted = if has_started { 0 } else { m.unstarted };
             }));
         }
         answer

@@ -22,11 +22,13 @@ async fn an_unlogged_queue_gives_no_id_twice() {
     let live: i64 = client.query_one("SELECT count(*) FROM vtq.q", &[]).await.unwrap().get(0);
     assert_eq!(live, 0, "a crash empties it, as its comment says");
     client.batch_execute("SELECT vtq.send('q', '4')").await.unwrap();
-    let sql = "SELECT f.outcome FROM vtq.read('q') AS r CROSS JOIN LATERAL vtq.fail('q', r.msg_id, r.read_ct) AS f";
+    let sql =
+        "SELECT f.outcome FROM vtq.read('q') AS r CROSS JOIN LATERAL vtq.fail('q', r.msg_id, r.read_ct) AS f";
     let outcome: String = client.query_one(sql, &[]).await.unwrap().get(0);
 
     assert_eq!(outcome, "dead");
-    let letters: i64 = client.query_one("SELECT count(DISTINCT msg_id) FROM vtq.q_dlq", &[]).await.unwrap().get(0);
+    let letters: i64 =
+        client.query_one("SELECT count(DISTINCT msg_id) FROM vtq.q_dlq", &[]).await.unwrap().get(0);
     assert_eq!(letters, 3);
 }
 

@@ -232,8 +232,8 @@ async fn temporary_tables_called_like_catalogues_change_nothing() {
 async fn a_call_leaves_the_settings_of_its_caller_alone() {
     let s = Session::new().await;
     let sql = "SELECT name || '=' || setting FROM pg_settings ORDER BY name";
-    s.run("SET timezone = 'Asia/Kolkata'; SET lock_timeout = '7 s'; SET synchronous_commit = 'on'; BEGIN")
-        .await;
+    // The block loads plpgsql, which brings settings along.
+    s.run("SET timezone = 'Asia/Kolkata'; SET lock_timeout = '7 s'; BEGIN; DO 'BEGIN END'").await;
     let before: Vec<String> = s.values(sql).await;
 
     s.run(ALL_VERBS).await;

@@ -64,9 +64,9 @@ async fn message_that_kills_its_worker_at_once_is_dead_after_its_budget() {
     until("all to be settled", async || bench.number("SELECT count(*) FROM vtq.q").await == 0).await;
     last.stop().await;
 
-    assert_eq!(dead_reason(&bench, 1).await.as_deref(), Some("never_started"));
+    assert_eq!(dead_reason(&bench, 1).await.as_deref(), Some("worker_died"));
     assert_eq!(runs.load(Ordering::SeqCst), 3);
-    assert_eq!(outcomes(&bench, 1).await, "never_started never_started never_started");
+    assert_eq!(outcomes(&bench, 1).await, "never_started abandoned abandoned");
     assert_eq!(bench.number("SELECT count(*) FROM vtq.q_archive").await, 4);
     assert_eq!(bench.number("SELECT count(*) FROM vtq.q_dlq").await, 1);
 }
@@ -131,4 +131,32 @@ async fn success_after_a_lost_lease_is_written_down() {
 
     let stopped = worker.stop().await;
     assert_eq!((stopped.late, stopped.lost, stopped.done), (1, 1, 0));
+}
+
+/// Neighbours that wait for a slot while the poison runs must not lapse with it, time after time.
+#[tokio::test(flavor = "multi_thread")]
+async fn neighbours_of_a_poison_are_all_handled() {
+    let bench = bench(3, 40).await;
+    bench
+        .client
+        .batch_execute("UPDATE vtq.q SET message = '\"x\"' WHERE msg_id BETWEEN 2 AND 40")
+        .await
+        .unwrap();
+    let runs = Arc::new(AtomicUsize::new(0));
+
+    for _ in 0..8 {
+        if dead_reason(&bench, 1).await.is_some() {
+            break;
+        }
+        die_of_message_1(&bench, &runs).await;
+    }
+    let last = bench.start(handler_fn(|_, _| async {}), |b| b);
+    until("all to be settled", async || bench.number("SELECT count(*) FROM vtq.q").await == 0).await;
+    last.stop().await;
+
+    assert_eq!(bench.number("SELECT count(*) FROM vtq.q_archive").await, 39);
+    assert_eq!(runs.load(Ordering::SeqCst), 3);
+    let most = "SELECT coalesce(max(ct), 0) FROM (SELECT count(*) AS ct FROM vtq.q_attempts \
+                WHERE msg_id <> 1 AND outcome <> 'released' GROUP BY msg_id) AS per_message";
+    assert!(bench.number(most).await <= 1, "a neighbour has died with the poison more than once");
 }

@@ -101,7 +101,7 @@ async fn killed_listener_comes_back() {
     let killed = bench
         .number(
             "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity \
-             WHERE datname = current_database() AND query LIKE '%pg_notify%' AND pid <> pg_backend_pid()",
+             WHERE datname = current_database() AND query LIKE 'LISTEN%' AND pid <> pg_backend_pid()",
         )
         .await;
     until("the listener to hear again", async || {

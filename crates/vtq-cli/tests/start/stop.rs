@@ -54,6 +54,7 @@ async fn cancelled_message_stops_its_command() {
     worker.signal(Signal::SIGTERM);
     assert_eq!(worker.ended().await.code, Some(0));
     assert_eq!(world.fate(id).await, "gone");
+    assert_eq!(world.attempt(id).await["outcome"], "cancelled");
 }
 
 #[tokio::test(flavor = "multi_thread")]

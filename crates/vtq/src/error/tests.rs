@@ -131,6 +131,14 @@ async fn value_quoted_by_the_primary_message_is_cut() {
     let text = chain(&error);
     assert!(!format!("{text}{error:?}").contains("S3CRET"), "{text}");
     assert!(text.ends_with("ERROR: invalid input syntax for type integer (SQLSTATE 22P02)"), "{text}");
+    for (code, message) in [
+        ("22003", "value \"S3CRET\" is out of range for type integer"),
+        ("22007", "invalid input syntax for type date: \"S3CRET\""),
+        ("22008", "date/time field value out of range: \"S3\"CRET\""),
+    ] {
+        let told = format!("{:?}", error_of(code, message).await);
+        assert!(!told.contains("CRET"), "{told}");
+    }
 }
 
 #[tokio::test]

@@ -104,6 +104,10 @@ impl Fetcher {
     /// Reads for every capsule that has room.
     async fn round(&mut self) -> Round {
         let plan = self.plan.clone();
+        if plan.turns.has_suspect() {
+            // Its end stirs, and not before then is there room.
+            return Round::default();
+        }
         let mut round = Round { is_drained: true, ..Round::default() };
         for (place, capsule) in plan.capsules.iter().enumerate() {
             let mut room = capsule.room(plan.flights().len()).min(MOST_AT_ONCE);

@@ -10,7 +10,7 @@ use super::event::WorkerEvent;
 use super::handler::CancelCause;
 use super::plan::{Plan, QueueSetting, count, lock};
 use super::run::timed_out;
-use super::settle::Ended;
+use super::settle::{Ended, Verdict};
 use crate::call::{self, Param};
 use crate::error::Result;
 use crate::message::Lease;
@@ -108,6 +108,20 @@ async fn extend(plan: &Arc<Plan>, connected: &mut Connected, queue: usize, lease
             false
         }
     }
+}
+
+/// Marks suspects as started before they start, and says so to those that wait for it.
+pub(super) async fn mark(plan: &Arc<Plan>, connected: &mut Connected, marks: &mut Vec<Ended>) {
+    let mut unmarked = Vec::new();
+    for ended in marks.drain(..) {
+        let Verdict::Mark(marked) = &ended.verdict else { continue };
+        if extend(plan, connected, ended.queue, &[(ended.lease, true)]).await {
+            marked.cancel();
+        } else {
+            unmarked.push(ended);
+        }
+    }
+    *marks = unmarked;
 }
 
 /// Ends runs whose handlers do not react to being cancelled, so that their leases are not renewed for ever.

@@ -15,6 +15,7 @@ mod outcome;
 mod plan;
 mod run;
 mod settle;
+mod suspect;
 mod turn;
 
 pub use builder::{Capsule, WakeUp, WorkerBuilder};

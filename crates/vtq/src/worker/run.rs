@@ -14,6 +14,7 @@ use super::handler::{CancelCause, Context};
 use super::outcome::Outcome;
 use super::plan::{Delivery, Plan, count};
 use super::settle::{Ended, Verdict};
+use super::suspect;
 use crate::failure::{self, Failure, Record};
 use crate::message::Lease;
 
@@ -40,6 +41,9 @@ async fn run(plan: &Arc<Plan>, capsule: usize, delivery: Delivery) {
     let overdue = timeout.map(|limit| limit + plan.settings.grace + Duration::from_secs(1));
     // Held for the run: while a suspect runs, nothing else starts in this process.
     let _turn = plan.turns.take(message.is_suspect).await;
+    if message.is_suspect {
+        suspect::make_way(plan, queue, lease).await;
+    }
     if !plan.flights().start(queue, lease, overdue) {
         // It waited too long, or is lost; either way it never ran. Releasing a lost lease changes nothing.
         plan.ended(queue, lease, attempt, Duration::ZERO, Verdict::Release("not started in time".into()));
@@ -153,7 +157,7 @@ fn signed(plan: &Plan, mut failure: Failure) -> Failure {
 
 impl Plan {
     /// Hands an ended delivery to the settler, unless its lease is lost.
-    fn ended(&self, queue: usize, lease: Lease, attempt: i32, ran: Duration, verdict: Verdict) {
+    pub(super) fn ended(&self, queue: usize, lease: Lease, attempt: i32, ran: Duration, verdict: Verdict) {
         if self.flights().end(queue, lease) {
             // The settler ends after the last run; nobody is left to hear of a later one.
             let _ = self.outcomes.send(Ended { queue, lease, attempt, ran, verdict });
@@ -167,7 +171,7 @@ impl Plan {
         let is_success = match verdict {
             Verdict::Done => true,
             Verdict::Fail(_) => false,
-            Verdict::Defer(..) | Verdict::Release(_) | Verdict::Late(_) => return,
+            Verdict::Defer(..) | Verdict::Release(_) | Verdict::Late(_) | Verdict::Mark(_) => return,
         };
         count(&self.tally.late);
         let verdict = Verdict::Late(is_success);

@@ -8,6 +8,7 @@ use futures_util::future::join_all;
 use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 use tokio_postgres::Client;
+use tokio_util::sync::CancellationToken;
 
 use super::connection::{Connected, Patience, SETTLE};
 use super::event::{Ending, WorkerEvent};
@@ -43,6 +44,8 @@ pub(super) enum Verdict {
     Release(String),
     /// The run ended after its lease was lost; whether it was a success.
     Late(bool),
+    /// It has not ended: it is to be marked as started, and the signal given then.
+    Mark(CancellationToken),
 }
 
 /// The settler's loop. Ends once `plan.close` is given and nothing is left, or when the database stays away after it.
@@ -52,6 +55,7 @@ pub(super) async fn run(plan: Arc<Plan>, mut outcomes: mpsc::UnboundedReceiver<E
     let mut beat = tokio::time::interval(Heart::interval(&plan));
     beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut heart = Heart::default();
+    let mut marks: Vec<Ended> = Vec::new();
     loop {
         let due_in = backlogs.iter().filter_map(Backlog::due_in).min();
         let mut received = Vec::new();
@@ -66,11 +70,16 @@ pub(super) async fn run(plan: Arc<Plan>, mut outcomes: mpsc::UnboundedReceiver<E
             () = plan.close.cancelled() => true,
         };
         for ended in received {
-            backlogs[ended.queue].waiting.push(ended);
+            match ended.verdict {
+                Verdict::Mark(_) => marks.push(ended),
+                _ => backlogs[ended.queue].waiting.push(ended),
+            }
         }
         for (queue, backlog) in backlogs.iter_mut().enumerate() {
             settle_queue(&plan, &mut connected, queue, backlog).await;
         }
+        // After all else: what was given back for them must be so before they start.
+        heartbeat::mark(&plan, &mut connected, &mut marks).await;
         if is_closing && backlogs.iter().all(|backlog| backlog.waiting.is_empty()) && outcomes.is_empty() {
             heartbeat::leave(&plan, &mut connected).await;
             return;
@@ -221,7 +230,9 @@ async fn record_one(client: &Client, queue: &crate::name::QueueName, ended: &End
         Verdict::Defer(delay, reason) => {
             settle::defer(client, queue, ended.lease, *delay, reason.as_deref()).await?
         }
-        Verdict::Done | Verdict::Release(_) | Verdict::Late(_) => return Ok(Ending::LeaseLost),
+        Verdict::Done | Verdict::Release(_) | Verdict::Late(_) | Verdict::Mark(_) => {
+            return Ok(Ending::LeaseLost);
+        }
     };
     Ok(match (fate, &ended.verdict) {
         (Fate::Again { .. }, Verdict::Defer(..)) => Ending::GivenBack,

@@ -2,6 +2,7 @@
 //!
 //! Its neighbours would die with it, and after a few such deaths be dead letters without a fault of their own.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -18,6 +19,8 @@ pub(super) struct Turns {
     door: RwLock<()>,
     /// Held by everybody for the run.
     room: RwLock<()>,
+    /// Suspects that are through the door: nothing is fetched for this process meanwhile.
+    suspects: AtomicUsize,
 }
 
 /// Somebody's turn; it ends when this is dropped.
@@ -27,19 +30,37 @@ pub(super) struct Turn<'a> {
     door: Option<RwLockWriteGuard<'a, ()>>,
     alone: Option<RwLockWriteGuard<'a, ()>>,
     beside: Option<RwLockReadGuard<'a, ()>>,
+    counted: Option<Counted<'a>>,
+}
+
+/// A suspect, as long as it has its turn.
+#[derive(Debug)]
+struct Counted<'a>(&'a AtomicUsize);
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
 }
 
 impl Turns {
+    /// Tells whether a suspect has its turn, so that whatever is fetched would only wait and die with it.
+    pub(super) fn has_suspect(&self) -> bool {
+        self.suspects.load(Ordering::Acquire) > 0
+    }
+
     /// Waits for the turn of a run.
     pub(super) async fn take(&self, is_suspect: bool) -> Turn<'_> {
         if !is_suspect {
             let _through_the_door = self.door.read().await;
-            return Turn { door: None, alone: None, beside: Some(self.room.read().await) };
+            return Turn { door: None, alone: None, beside: Some(self.room.read().await), counted: None };
         }
         let door = Some(self.door.write().await);
+        self.suspects.fetch_add(1, Ordering::AcqRel);
+        let counted = Some(Counted(&self.suspects));
         match timeout(PATIENCE, self.room.write()).await {
-            Ok(alone) => Turn { door, alone: Some(alone), beside: None },
-            Err(_) => Turn { door, alone: None, beside: Some(self.room.read().await) },
+            Ok(alone) => Turn { door, alone: Some(alone), beside: None, counted },
+            Err(_) => Turn { door, alone: None, beside: Some(self.room.read().await), counted },
         }
     }
 }

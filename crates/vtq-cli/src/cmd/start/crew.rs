@@ -25,7 +25,7 @@ impl Crew {
     pub(super) fn new(args: &StartArgs, log: &Log, groups: &Groups) -> anyhow::Result<Self> {
         let specs: Vec<_> = args.queues.iter().flat_map(|queues| &queues.0).collect();
         let served: Vec<String> = specs.iter().map(ToString::to_string).collect();
-        let (name, runner) = runner(args, groups)?;
+        let (name, runner) = runner(args, log, groups)?;
         let mut crew = Self { name, served: served.join("; "), capsules: vec![], pipes: vec![] };
         for spec in specs {
             let runner = match &runner {
@@ -48,7 +48,7 @@ impl Crew {
     }
 }
 
-fn runner(args: &StartArgs, groups: &Groups) -> anyhow::Result<(String, Runner)> {
+fn runner(args: &StartArgs, log: &Log, groups: &Groups) -> anyhow::Result<(String, Runner)> {
     let is_shown = args.output == Output::Show;
     let program = |line: &String| Program::new(line.clone(), groups.clone(), args.grace);
     Ok(match (&args.exec, &args.pipe, &args.url) {
@@ -57,7 +57,7 @@ fn runner(args: &StartArgs, groups: &Groups) -> anyhow::Result<(String, Runner)>
             ("--exec".to_owned(), Runner::Exec(exec))
         }
         (_, Some(line), _) => {
-            ("--pipe".to_owned(), Runner::Pipe(Pipe::new(program(line), args.defer, is_shown)))
+            ("--pipe".to_owned(), Runner::Pipe(Pipe::new(program(line), args.defer, is_shown, log.clone())))
         }
         (_, _, Some(address)) => {
             let post = Post::new(address)?;

@@ -37,17 +37,18 @@ impl Ended {
         Self { outcome, why: Some(why.into()), is_alarm: false }
     }
 
-    /// A run that was told to end, as a failure: the engine knows the cause, and makes of it what it is.
+    /// A run that was told to end.
     ///
     /// Whatever the command said afterwards does not count: many exit with 0 when they are asked to stop, which does
     /// not mean that the message was handled. It may run twice, but it is never lost.
     pub(super) fn cancelled(cause: CancelCause) -> Self {
-        let why = match cause {
-            CancelCause::Shutdown => "interrupted by shutdown",
-            CancelCause::TimedOut => "timed out",
-            _ => "lease lost",
-        };
-        Self::failed(why, Failure::new(why))
+        // As a failure: the engine knows these causes, and gives back or records as timed out by itself.
+        match cause {
+            CancelCause::Shutdown => Self::failed("interrupted", Failure::new("interrupted by shutdown")),
+            CancelCause::TimedOut => Self::failed("timed out", Failure::new("timed out")),
+            // No failure, which would be written down as one that came late: it ended because we ended it.
+            _ => Self::other("lease lost", Outcome::Released { reason: Some("lease lost".to_owned()) }),
+        }
     }
 
     /// A command that could not be started is no fault of the message, so this does not count as an attempt.

@@ -11,6 +11,7 @@ mod queues;
 mod reply;
 mod signals;
 mod tail;
+mod talker;
 mod url;
 
 use std::time::Duration;

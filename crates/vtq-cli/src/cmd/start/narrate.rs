@@ -13,9 +13,9 @@ pub(super) fn tell(log: &Log, event: &WorkerEvent, served: &str) {
 
 /// Sums up a worker's life.
 pub(super) fn summary(stopped: &Stopped) -> Line {
-    let Stopped { done, retried, given_back, dead, lost, interrupted, .. } = *stopped;
+    let Stopped { done, retried, given_back, dead, lost, late, interrupted, .. } = *stopped;
     let text = format!(
-        "stopped: {done} done, {retried} retried, {given_back} given back, {dead} dead, {lost} lost, \
+        "stopped: {done} done, {retried} retried, {given_back} given back, {dead} dead, {lost} lost, {late} late, \
          {interrupted} interrupted"
     );
     Line::new(Level::Info, "stopped", text)
@@ -24,6 +24,7 @@ pub(super) fn summary(stopped: &Stopped) -> Line {
         .with("given_back", given_back)
         .with("dead", dead)
         .with("lost", lost)
+        .with("late", late)
         .with("interrupted", interrupted)
 }
 

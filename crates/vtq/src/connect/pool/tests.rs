@@ -30,6 +30,17 @@ async fn pid(vtq: &Vtq) -> String {
     query(&vtq.client().await.unwrap(), "SELECT pg_backend_pid()").await.unwrap()
 }
 
+/// In a debug build each await of a function has its place on the stack, several times over: a dozen futures of 34 KB,
+/// which they once were, overflow the two megabytes of a thread.
+#[tokio::test]
+async fn future_of_a_verb_is_small() {
+    let vtq = ConnectOptions::from_url("postgresql://localhost/x").unwrap().lazy().unwrap();
+
+    let bytes = size_of_val(&vtq.queue("q").unwrap().send("x"));
+
+    assert!(bytes < 6 * 1024, "{bytes} bytes");
+}
+
 #[tokio::test]
 async fn statement_over_the_limit_is_cancelled_and_its_connection_not_reused() {
     let cluster = cluster();
