@@ -1,4 +1,4 @@
-//! A worker in a process of its own, which `tests/chaos` kills and stops: `chaos-worker <url>`.
+//! A worker in a process of its own, which `tests/chaos` kills and stops: `chaos-worker <url> <slots>`.
 //!
 //! It says on its standard output what its handlers do, a line each, before they do it: `begin` and `end` with message,
 //! `read_ct` and time, `cancelled`, and in the end `stopped` with its numbers. It stops when its standard input ends,
@@ -41,10 +41,12 @@ async fn handle(message: Message, context: Context) -> vtq::Outcome {
 
 #[tokio::main]
 async fn main() {
-    let url = std::env::args().nth(1).expect("usage: chaos-worker <url>");
-    let options = ConnectOptions::from_url(&url).expect("a URL").statement_limit(Duration::from_secs(2));
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [url, slots] = arguments.as_slice() else { panic!("usage: chaos-worker <url> <slots>") };
+    let slots = slots.parse().expect("a number of slots");
+    let options = ConnectOptions::from_url(url).expect("a URL").statement_limit(Duration::from_secs(2));
     let vtq = options.lazy().expect("options that work");
-    let capsule = Capsule::new(["q"], vtq::handler_fn(handle)).concurrency(8);
+    let capsule = Capsule::new(["q"], vtq::handler_fn(handle)).concurrency(slots);
     let worker = Worker::builder(&vtq).capsule(capsule).build().expect("a worker that can be built");
     let (owned, orphaned) = tokio::sync::oneshot::channel::<()>();
     std::thread::spawn(move || {

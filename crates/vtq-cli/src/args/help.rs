@@ -9,7 +9,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("Set up", &["demo", "migrate", "queue", "pause", "resume"]),
     ("Send and work", &["send", "start"]),
     ("For scripts: read and settle", &["read", "peek", "ack", "fail", "extend", "defer", "release"]),
-    ("Look and mend", &["queues", "status", "attempts", "retry", "cancel", "dlq"]),
+    ("Look and mend", &["queues", "status", "explain", "attempts", "retry", "cancel", "dlq"]),
     ("More", &["completions", "help"]),
 ];
 
@@ -23,6 +23,7 @@ Examples:
   vtq send orders '{\"order\": 7}'
   vtq start --queues orders --exec ./handle-order
   vtq queues
+  vtq explain orders/42
   vtq dlq show orders/42 && vtq dlq retry orders/42
 
 A message is named QUEUE/ID or QUEUE ID. Lengths of time are written 500ms, 30s, 5m, 1h30m, 7d; a bare number is

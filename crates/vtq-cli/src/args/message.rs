@@ -163,6 +163,18 @@ pub(crate) struct RetryArgs {
     pub(crate) names: NameArgs,
 }
 
+/// Tell why a message does not run now, and what happened to it so far.
+///
+/// Where it is and in which state, when something changes by itself, who holds it, which layer (message, queue or
+/// default) each number that decides comes from, and every delivery that did not succeed. Exits with 1 when there is no
+/// trace of the message.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ExplainArgs {
+    /// The message, as QUEUE/ID or QUEUE ID
+    #[arg(required = true, num_args = 1..=2, value_name = "QUEUE/ID")]
+    pub(crate) words: Vec<String>,
+}
+
 /// List the deliveries of a message that did not succeed.
 ///
 /// They stay with a message through its retries, its death and its redrives, for as long as the queue's

@@ -50,6 +50,7 @@ pub(crate) enum Command {
     Release(message::ReleaseArgs),
     Queues(QueuesArgs),
     Status(StatusArgs),
+    Explain(message::ExplainArgs),
     Attempts(message::AttemptsArgs),
     Cancel(message::CancelArgs),
     Retry(message::RetryArgs),

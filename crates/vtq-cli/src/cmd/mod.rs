@@ -5,6 +5,7 @@ mod cancel;
 mod completions;
 pub(crate) mod demo;
 mod dlq;
+mod explain;
 mod migrate;
 mod pause;
 mod queue;
@@ -62,6 +63,7 @@ async fn run_verb(global: &Global, command: Command, interrupt: &Interrupt) -> a
         Command::Release(args) => settle::release(global, output, args).await,
         Command::Queues(args) => queues::run(global, output, &args).await,
         Command::Status(_) => status::run(global, output).await,
+        Command::Explain(args) => explain::run(global, output, &args).await,
         Command::Attempts(args) => attempts::run(global, output, &args).await,
         Command::Cancel(args) => cancel::cancel(global, output, &args).await,
         Command::Retry(args) => cancel::retry(global, output, &args).await,

@@ -190,3 +190,31 @@ async fn what_names_nothing_is_refused_in_words() {
         assert!(refusal.contains(sentence), "{refusal}");
     }
 }
+
+#[tokio::test]
+async fn explain_tells_state_holder_layers_and_attempts() {
+    let cli = Cli::with_queues(&["orders"]).await;
+    cli.run(&["send", "orders", "1", "--max-attempts", "7"]).done();
+    cli.run(&["read", "orders"]).done();
+    cli.run(&["fail", "orders", "1:1", "--error", "no", "--retry-after", "1h"]).done();
+
+    let text = cli.run(&["explain", "orders/1"]).done();
+    let json = cli.run(&["explain", "orders", "1", "--json"]).json();
+
+    for part in ["retrying", "its last run failed", "7 (message)", "exponential (default)", "failed"] {
+        assert!(text.contains(part), "{part} is missing from\n{text}");
+    }
+    assert_eq!(
+        (&json["state"], &json["policy"]["max_attempts"]["from"]),
+        (&"retrying".into(), &"message".into())
+    );
+}
+
+#[tokio::test]
+async fn explain_of_a_message_that_never_was_exits_with_1() {
+    let cli = Cli::with_queues(&["orders"]).await;
+
+    let text = cli.run(&["explain", "orders/9"]).nothing();
+
+    assert!(text.contains("no message of this number was sent"), "{text}");
+}
