@@ -19,7 +19,7 @@ DECLARE
     dead_ct bigint := 0;
     compaction text;
     -- Without its dead letters a queue is maintained all the same; whose an attempt is cannot be told then.
-    has_dlq boolean := to_regclass(format('vtq.%I', queue || '_dlq')) IS NOT NULL;
+    has_dlq boolean;
 BEGIN
     SELECT q.* INTO setting FROM vtq._queue AS q WHERE q.queue = maintain.queue;
     IF NOT FOUND THEN
@@ -29,6 +29,7 @@ BEGIN
         RETURN jsonb_build_object('ran', false);
     END IF;
 
+    has_dlq := to_regclass(format('vtq.%I', queue || '_dlq')) IS NOT NULL;
     PERFORM vtq._archive_ahead(queue);
     dropped_ct := vtq._drop_archive(queue, setting.archive_retention);
     IF has_dlq AND setting.attempts_retention IS NOT NULL THEN

@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod backends;
+mod child;
 mod clock;
 mod failover;
 mod harness;

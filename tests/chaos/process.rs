@@ -1,88 +1,14 @@
 //! Worker processes are killed, and stopped for longer than their leases last.
 
-use std::io::{BufRead, BufReader};
-use std::process::{ChildStdout, Command, Stdio};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
-use vtq::Lease;
+use nix::sys::signal::Signal;
 use vtq_tests::wait_until;
 
+use crate::child::Child;
 use crate::harness::{RECOVERY, Stage, short_lease};
 use crate::producer::Load;
-use crate::runs::Runs;
 use crate::verdict::Doubles;
-
-/// A worker in a process of its own: see `bin/worker.rs`.
-struct Child {
-    number: usize,
-    process: std::process::Child,
-    reader: JoinHandle<Told>,
-}
-
-/// What it said beside its runs.
-#[derive(Debug, Default)]
-struct Told {
-    cancelled: usize,
-    lost: u64,
-    late: u64,
-}
-
-impl Child {
-    fn start(stage: &Stage) -> Self {
-        let number = stage.next_number();
-        let mut process = Command::new(env!("CARGO_BIN_EXE_chaos-worker"))
-            .args([stage.cluster.url(), stage.concurrency.to_string()])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let output = process.stdout.take().unwrap();
-        let runs = stage.runs.clone();
-        let reader = std::thread::spawn(move || read(number, output, &runs));
-        Self { number, process, reader }
-    }
-
-    fn signal(&self, signal: Signal) {
-        kill(Pid::from_raw(self.process.id().cast_signed()), signal).unwrap();
-    }
-
-    /// Kills it, as the kernel does when memory runs out.
-    fn kill(mut self, runs: &Runs) {
-        self.process.kill().unwrap();
-        self.process.wait().unwrap();
-        // What it said until its death is in the pipe.
-        self.reader.join().unwrap();
-        runs.died(self.number);
-    }
-
-    /// Stops it as a shutdown does.
-    fn stop(mut self) -> Told {
-        drop(self.process.stdin.take());
-        assert!(self.process.wait().unwrap().success(), "the worker ends well");
-        self.reader.join().unwrap()
-    }
-}
-
-fn read(number: usize, output: ChildStdout, runs: &Runs) -> Told {
-    let mut told = Told::default();
-    for line in BufReader::new(output).lines().map_while(Result::ok) {
-        let words: Vec<&str> = line.split(' ').collect();
-        let number_at = |place: usize| words[place].parse::<u64>().unwrap();
-        let lease = || Lease { id: number_at(1).cast_signed(), read_ct: words[2].parse().unwrap() };
-        match words[0] {
-            "begin" => runs.begun(number, lease(), number_at(3)),
-            "end" => runs.ended(number, lease(), number_at(3)),
-            "cancelled" => told.cancelled += 1,
-            "stopped" => (told.lost, told.late) = (number_at(1), number_at(2)),
-            // A last line that death cut short.
-            _ => {}
-        }
-    }
-    told
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn killed_workers_lose_nothing() {

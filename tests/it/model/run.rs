@@ -56,7 +56,7 @@ impl Stage {
         }
         let Some(failure) = failure else { return Ok(()) };
         let (past, failure) = self.shrink(seed, past, failure).await;
-        let told: Vec<String> = past.iter().map(|step| tell(step)).collect();
+        let told: Vec<String> = past.iter().map(tell).collect();
         Err(format!("seed {seed}, {} steps:\n  {}\n{failure}", told.len(), told.join("\n  ")))
     }
 
@@ -103,6 +103,15 @@ fn tell(step: &Step) -> String {
     format!("{}: {}", SESSIONS[who], call.trim_end_matches(" AS id"))
 }
 
+/// A place in the line as the database told it.
+#[derive(Debug, Clone)]
+struct Told {
+    due: String,
+    id: i64,
+    /// The hour of the model's clock then.
+    hour: i64,
+}
+
 /// One history under way.
 struct History<'a> {
     stage: &'a Stage,
@@ -110,8 +119,8 @@ struct History<'a> {
     model: Model,
     /// Whether acks go to the archive.
     keeps: bool,
-    /// The last place of each level that a session was given: when it was due, the message, and the hour it was told.
-    places: BTreeMap<Who, [Option<(String, i64, i64)>; LEVELS.len()]>,
+    /// The last place of each level that a session was given.
+    places: BTreeMap<Who, [Option<Told>; LEVELS.len()]>,
     seen: BTreeMap<i64, i32>,
 }
 
@@ -195,7 +204,7 @@ impl<'a> History<'a> {
         let (mut instants, mut ids) = (Vec::new(), Vec::new());
         for place in places {
             let (instant, id) = match place {
-                Some((due, id, hour)) => {
+                Some(Told { due, id, hour }) => {
                     let hours = self.model.now().hour - hour;
                     (format!("'{due}'::timestamptz - interval '{hours} h'"), id.to_string())
                 }
@@ -214,7 +223,7 @@ impl<'a> History<'a> {
             let column = |nth: usize| row.get(nth).unwrap_or_default();
             let nth = LEVELS.iter().position(|level| level.to_string() == column(1));
             let id = column(3).parse().unwrap_or_default();
-            places[nth.unwrap_or_default()] = Some((column(2).to_owned(), id, hour));
+            places[nth.unwrap_or_default()] = Some(Told { due: column(2).to_owned(), id, hour });
         }
     }
 

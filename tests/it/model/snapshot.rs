@@ -38,7 +38,7 @@ pub(super) fn image_sql(queue: &str, ids: &[i64]) -> String {
 /// The lines of the model.
 pub(super) fn of(model: &Model, keeps: bool) -> Vec<String> {
     let mut lines = Vec::new();
-    let rel = |instant: Instant| model.from_now(instant);
+    let rel = |instant: Instant| model.hours_until(instant);
     for (id, m) in model.committed() {
         match m.place {
             Place::Live => lines.push(format!(

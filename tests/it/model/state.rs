@@ -216,7 +216,7 @@ impl Model {
     }
 
     /// An instant as the database is asked for it: hours from now.
-    pub(super) fn from_now(&self, instant: Instant) -> i64 {
+    pub(super) fn hours_until(&self, instant: Instant) -> i64 {
         instant.hour - self.now.hour
     }
 

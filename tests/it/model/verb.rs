@@ -194,7 +194,7 @@ impl Model {
         let known =
             attempt.and_then(|a| told.iter().find(|(outcome, _)| *outcome == a.outcome).map(|t| (a, t.1)));
         match known.map(|(a, answer)| (a.due, answer)) {
-            Some((Some(due), answer)) => format!("{answer} {}", self.from_now(due)),
+            Some((Some(due), answer)) => format!("{answer} {}", self.hours_until(due)),
             Some((None, _)) => "dead ".into(),
             None => "stale ".into(),
         }
@@ -219,7 +219,7 @@ impl Model {
             Some(reason) => self.bury(who, &[ticket.0], |m| (reason, m.spent)),
             None => self.change(who, ticket.0, |m| m.requeue(due, false)),
         }
-        death.map_or_else(|| format!("retry {}", self.from_now(due)), |_| "dead ".into())
+        death.map_or_else(|| format!("retry {}", self.hours_until(due)), |_| "dead ".into())
     }
 
     fn defer(&mut self, who: Who, ticket: Ticket, hours: i64) -> String {

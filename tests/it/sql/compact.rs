@@ -94,8 +94,7 @@ async fn senders_and_workers_lose_nothing_to_a_compaction() {
             let mut acked = 0;
             for _ in 0..150 {
                 session.send().await;
-                let ack =
-                    "SELECT vtq.ack('q', array_agg(r.msg_id), array_agg(r.read_ct)) FROM vtq.read('q') AS r";
+                let ack = "SELECT vtq.ack('q', ARRAY[r.msg_id], ARRAY[r.read_ct]) FROM vtq.read('q') AS r";
                 acked += session.values::<i64>(ack).await.len();
             }
             acked

@@ -84,7 +84,7 @@ async fn worker_of_a_queue_that_is_not_there_is_refused() {
 
     assert_eq!(
         (error.kind(), error.to_string().as_str()),
-        (ErrorKind::QueueNotFound, "queue `nope` does not exist")
+        (ErrorKind::QueueNotFound, "queue \"nope\" does not exist")
     );
 }
 

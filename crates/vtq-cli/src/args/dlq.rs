@@ -87,8 +87,15 @@ pub(crate) struct RetryAllArgs {
 }
 
 /// The reasons of a dead letter's block.
-const REASONS: [&str; 6] =
-    ["attempts_exhausted", "worker_died", "permanent_failure", "expired", "undecodable", "by_operator"];
+const REASONS: [&str; 7] = [
+    "attempts_exhausted",
+    "worker_died",
+    "never_started",
+    "permanent_failure",
+    "expired",
+    "undecodable",
+    "by_operator",
+];
 
 /// Remove dead letters for good.
 ///

@@ -117,7 +117,7 @@ async fn check(plan: &Arc<Plan>) -> Result<()> {
         let Some((_, setting)) = settings.iter().find(|(name, _)| name == served.name.as_str()) else {
             return Err(Error::new(
                 ErrorKind::QueueNotFound,
-                format!("queue `{}` does not exist", served.name),
+                format!("queue \"{}\" does not exist", served.name),
             ));
         };
         *lock(&served.setting) = setting.clone();

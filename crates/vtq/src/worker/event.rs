@@ -88,6 +88,13 @@ pub enum WorkerEvent {
         /// The queue.
         queue: QueueName,
     },
+    /// Retention and the like cannot run, and no waiting mends that; told once for a queue.
+    MaintenanceRefused {
+        /// The queue.
+        queue: QueueName,
+        /// What the database said: often that the worker's role does not own the tables.
+        error: String,
+    },
     /// Messages moved to the dead letters because they could no longer run.
     Swept {
         /// The queue.

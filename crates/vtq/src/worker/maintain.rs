@@ -5,9 +5,12 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
+use super::event::WorkerEvent;
+use super::health::chain;
 use super::plan::Plan;
 use crate::admin;
 use crate::error::{Error, Result};
+use crate::name::QueueName;
 
 /// How often, while messages are handled and while none are. Workers do not agree on a time: the random part spreads
 /// them, and the database lets one at a time do it.
@@ -18,6 +21,7 @@ const BATCHES: usize = 20;
 
 /// The loop. It has a connection only while it works, since it works seldom.
 pub(super) async fn run(plan: Arc<Plan>) {
+    let mut was_told = vec![false; plan.queues.len()];
     loop {
         let before = plan.tally.stopped();
         let every = if plan.flights().len() > 0 { BUSY } else { IDLE };
@@ -32,18 +36,19 @@ pub(super) async fn run(plan: Arc<Plan>) {
                 break;
             }
         }
-        for place in 0..plan.queues.len() {
-            if let Err(error) = maintain(&plan, place).await {
+        for (served, was_told) in plan.queues.iter().zip(&mut was_told) {
+            if let Err(error) = maintain(&plan, &served.name).await {
                 // The next round tries again; the parts that matter report the database's absence.
-                let queue = &plan.queues[place].name;
-                tracing::debug!(%queue, %error, "maintenance did not run");
+                if !error.is_retryable() && !std::mem::replace(was_told, true) {
+                    let queue = served.name.clone();
+                    plan.events.tell(WorkerEvent::MaintenanceRefused { queue, error: chain(&error) });
+                }
             }
         }
     }
 }
 
-async fn maintain(plan: &Plan, place: usize) -> Result<()> {
-    let name = &plan.queues[place].name;
+async fn maintain(plan: &Plan, name: &QueueName) -> Result<()> {
     let limit = plan.vtq.statement_limit();
     let (client, _notifications) = plan.vtq.dedicated().await?.spawn();
     for _ in 0..BATCHES {

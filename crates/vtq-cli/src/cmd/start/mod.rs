@@ -127,9 +127,10 @@ pub(crate) struct StartArgs {
     #[arg(long, conflicts_with = "listen_url")]
     no_listen: bool,
 
-    /// The slowest poll of a worker that waits: the most that a missed notification can cost
-    #[arg(long, value_name = "LENGTH", value_parser = length, default_value = "30s")]
-    poll: Duration,
+    /// The slowest poll of a worker that waits: the most that a missed notification can cost. Default: 30s, and 1s while
+    /// no notifications arrive
+    #[arg(long, value_name = "LENGTH", value_parser = length)]
+    poll: Option<Duration>,
 
     /// How the log on standard error is written. Default: text, or json with --json
     ///
@@ -219,11 +220,13 @@ fn builder(vtq: &Vtq, args: &StartArgs, log: &Log, crew: &Crew) -> anyhow::Resul
     let mut builder = Worker::builder(vtq)
         .drain_timeout(args.drain_timeout)
         .grace(args.grace.saturating_add(REAPING))
-        .slowest_poll(args.poll)
         .wake_up(wake_up(args)?)
         .on_event(move |event| narrate::tell(&events, event, &served));
     if let Some(length) = args.vt {
         builder = builder.visibility_timeout(length);
+    }
+    if let Some(interval) = args.poll {
+        builder = builder.slowest_poll(interval);
     }
     if let Some(interval) = args.heartbeat {
         builder = builder.heartbeat(interval);

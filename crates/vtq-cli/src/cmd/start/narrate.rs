@@ -131,6 +131,13 @@ fn trouble(event: &WorkerEvent) -> Option<Line> {
             Line::new(Level::Info, "queue_back", format!("queue {queue} is served again"))
                 .with("queue", queue.as_str())
         }
+        WorkerEvent::MaintenanceRefused { queue, error } => {
+            let text =
+                format!("queue {queue} cannot be maintained, so nothing in it is ever removed: {error}");
+            Line::new(Level::Warn, "maintenance_refused", text)
+                .with("queue", queue.as_str())
+                .with("error", error.as_str())
+        }
         WorkerEvent::Swept { queue, dead } => {
             let text = format!("queue {queue}: {dead} exhausted or expired, moved to the dead letters");
             Line::new(Level::Warn, "swept", text).with("queue", queue.as_str()).with("dead", *dead)
