@@ -1,15 +1,17 @@
 //! What must be true at the end of every test.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio_postgres::Client;
 use vtq::MessageId;
-use vtq_tests::wait_until;
 
 use crate::harness::{Stage, connect};
 use crate::producer::{Producer, Sent};
 use crate::work::Fate;
+
+/// How long it may take until everything is settled, once the load has ended.
+const LIMIT: Duration = Duration::from_secs(90);
 
 /// What a fault may bring about.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -52,8 +54,13 @@ impl Stage {
 
     /// Waits until nothing is left to be done.
     pub(crate) async fn settled(&self, client: &Client) {
-        let is_empty = async || number(client, "SELECT count(*) FROM vtq.q").await == 0;
-        wait_until(Duration::from_secs(90), &format!("{}: the queue to be empty", self.name), is_empty).await;
+        let started = Instant::now();
+        while number(client, "SELECT count(*) FROM vtq.q").await > 0 {
+            if started.elapsed() > LIMIT {
+                panic!("{}: after {LIMIT:?} the queue still has\n{}", self.name, left(client).await);
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
     }
 
     async fn verify_sent_at(mut self, url: &str, sent: Sent, doubles: Doubles) {
@@ -120,6 +127,13 @@ fn check_whereabouts(sent: &Sent, found: &Whereabouts) {
         .filter(|id| !sent.acknowledged.contains_key(id))
         .count();
     assert!(strangers <= sent.unanswered, "{strangers} messages that nobody sent");
+}
+
+/// The first messages that are left, and what `explain` says of them.
+async fn left(client: &Client) -> String {
+    let sql = "SELECT jsonb_pretty(vtq.explain('q', m.msg_id)) FROM vtq.q AS m ORDER BY m.msg_id LIMIT 3";
+    let rows = client.query(sql, &[]).await.unwrap();
+    rows.iter().map(|row| row.get::<_, String>(0) + "\n").collect()
 }
 
 async fn whereabouts(client: &Client) -> Whereabouts {

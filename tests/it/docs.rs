@@ -3,6 +3,7 @@
 //! `bash docs/generate` writes the answers into the pages instead of comparing them. Nothing but instants is
 //! masked, so a page shows nothing else that differs from run to run.
 
+mod guarantees;
 mod page;
 mod psql;
 mod tables;
