@@ -16,13 +16,20 @@ DECLARE
     dropped_ct bigint := 0;
 BEGIN
     FOR partition IN
-        SELECT c.oid::regclass
-        FROM pg_catalog.pg_inherits AS i
-        JOIN pg_catalog.pg_class AS c ON c.oid = i.inhrelid
-        WHERE i.inhparent = to_regclass(format('vtq.%I', queue || '_archive'))
-            -- The name's last eight digits are the day; it is over when the next one begins.
-            AND right(c.relname, 8)::date + 1 <= (clock_timestamp() - retention)::timestamp
-        ORDER BY c.relname
+        SELECT p.oid::regclass
+        FROM (
+            SELECT c.oid, c.relname
+            FROM pg_catalog.pg_inherits AS i
+            JOIN pg_catalog.pg_class AS c ON c.oid = i.inhrelid
+            WHERE i.inhparent = to_regclass(format('vtq.%I', queue || '_archive'))
+            -- Keeps the names of all other tables away from the cast below, whatever the plan.
+            OFFSET 0
+        ) AS p
+        -- The name's last eight digits are the day; it is over when the next one begins. What somebody else has
+        -- attached under another name is not ours to drop.
+        WHERE CASE WHEN p.relname ~ '\.[0-9]{8}$'
+            THEN right(p.relname, 8)::date + 1 <= (clock_timestamp() - retention)::timestamp END
+        ORDER BY p.relname
     LOOP
         BEGIN
             EXECUTE format('DROP TABLE %s', partition);

@@ -67,7 +67,8 @@ BEGIN
             SELECT m.ready_at FROM vtq.%1$I AS m
             WHERE m.priority = p.level AND m.ready_at <= $2
                 AND vtq._state(
-                    m.ready_at, m.vt, m.read_ct, m.refunded_ct, m.started_read_ct, m.unstarted_ct, coalesce(m.max_attempts, $3), m.expires_at, $2
+                    m.ready_at, m.vt, m.read_ct, m.refunded_ct, m.started_read_ct, m.unstarted_ct,
+                    coalesce(m.max_attempts, $3), m.expires_at, $2
                 ) = 'ready'
             ORDER BY m.ready_at, m.msg_id
             LIMIT 1

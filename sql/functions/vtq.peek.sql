@@ -47,7 +47,8 @@ BEGIN
             WHERE r.priority = p.level
                 AND r.ready_at <= $2
                 AND vtq._state(
-                    r.ready_at, r.vt, r.read_ct, r.refunded_ct, r.started_read_ct, r.unstarted_ct, coalesce(r.max_attempts, $3), r.expires_at, $2
+                    r.ready_at, r.vt, r.read_ct, r.refunded_ct, r.started_read_ct, r.unstarted_ct,
+                    coalesce(r.max_attempts, $3), r.expires_at, $2
                 ) = 'ready'
             ORDER BY r.ready_at, r.msg_id
             LIMIT $4

@@ -76,7 +76,8 @@ BEGIN
                     AND (m.ready_at, m.msg_id) > ($3, $4)
                     AND m.vt <= $2
                     AND vtq._state(
-                        m.ready_at, m.vt, m.read_ct, m.refunded_ct, m.started_read_ct, m.unstarted_ct, coalesce(m.max_attempts, $5), m.expires_at, $2
+                        m.ready_at, m.vt, m.read_ct, m.refunded_ct, m.started_read_ct, m.unstarted_ct,
+                        coalesce(m.max_attempts, $5), m.expires_at, $2
                     ) = 'ready'
                 ORDER BY m.ready_at, m.msg_id
                 LIMIT $6

@@ -92,6 +92,7 @@ impl Stage {
         for (why, times) in tally(outages) {
             eprintln!("    {times} x {why}");
         }
+        eprintln!("    deliveries that did not succeed: {}", not_done(&client).await);
         check_whereabouts(&sent, &found);
         match doubles {
             Doubles::Explained => {}
@@ -134,6 +135,13 @@ async fn left(client: &Client) -> String {
     let sql = "SELECT jsonb_pretty(vtq.explain('q', m.msg_id)) FROM vtq.q AS m ORDER BY m.msg_id LIMIT 3";
     let rows = client.query(sql, &[]).await.unwrap();
     rows.iter().map(|row| row.get::<_, String>(0) + "\n").collect()
+}
+
+/// How often a delivery ended in which other way than done. One whose claim a crash undid has left no trace.
+async fn not_done(client: &Client) -> String {
+    let sql = "SELECT coalesce(string_agg(format('%s x %s', count, outcome), ', ' ORDER BY outcome), 'none') \
+               FROM (SELECT outcome, count(*) FROM vtq.q_attempts GROUP BY outcome) AS o";
+    client.query_one(sql, &[]).await.unwrap().get(0)
 }
 
 async fn whereabouts(client: &Client) -> Whereabouts {

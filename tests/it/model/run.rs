@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 use tokio_postgres::{Client, SimpleQueryMessage, SimpleQueryRow};
 use vtq_tests::TestDb;
 
-use super::state::{LEVELS, Model, Who};
+use super::state::{LEVELS, Model, Ticket, Who};
 use super::step::{Dice, SESSIONS, Step};
 use super::{snapshot, sql};
 
 /// Steps between two comparisons of everything.
-const EVERY: usize = 15;
+const EVERY: usize = 25;
 
 /// How long a failing history may be shortened before it is told.
 const SHRINKING: Duration = Duration::from_secs(60);
@@ -150,51 +150,51 @@ impl<'a> History<'a> {
         if step.is_barred(&self.model) {
             return Ok(());
         }
-        let who = step.who();
-        let client = &self.stage.clients[who.unwrap_or(0)];
-        let stale: Vec<i64> = step
-            .tickets()
-            .into_iter()
-            .filter(|ticket| who.is_some_and(|who| self.model.held(who, *ticket).is_none()))
-            .map(|ticket| ticket.0)
-            .filter(|id| {
-                !step.tickets().iter().any(|(other, read_ct)| {
-                    other == id && who.is_some_and(|who| self.model.held(who, (*other, *read_ct)).is_some())
-                })
-            })
-            .collect();
-        let image = if stale.is_empty() {
-            Vec::new()
-        } else {
-            self.lines(client, &snapshot::image_sql(&self.queue, &stale)).await?
+        let stale = self.stale(step);
+        let mut statements = vec![sql::sql(step, &self.queue, &self.after(step))];
+        if !stale.is_empty() {
+            let image = snapshot::image_sql(&self.queue, &stale);
+            statements = vec![image.clone(), statements.remove(0), image];
+        }
+        let client = &self.stage.clients[step.who().unwrap_or(0)];
+        // All in one round trip: there are thousands of them.
+        let mut answers = answers(client, &statements.join("; "))
+            .await
+            .map_err(|error| format!("{}\n{error}", tell(step)))?;
+        let images = match &answers[..] {
+            [before, _, after] if !stale.is_empty() => Some((lines(before), lines(after))),
+            _ => None,
         };
+        let rows = answers.swap_remove(usize::from(images.is_some()));
 
-        let statement = sql::sql(step, &self.queue, &self.after(step));
-        let rows = rows(client, &statement).await.map_err(|error| format!("{}\n{error}", tell(step)))?;
-        let got: Vec<String> = rows.iter().filter_map(|row| row.get(0).map(str::to_owned)).collect();
         let expected = self.model.take(step);
-        let got = if matches!(step, Step::Pass(_)) { expected.clone() } else { got };
+        let got = if matches!(step, Step::Pass(_)) { expected.clone() } else { lines(&rows) };
         if got != expected {
             return Err(format!("{}\n  expected: {expected:?}\n  got:      {got:?}", tell(step)));
         }
+        if let Some((before, after)) = images.filter(|(before, after)| before != after) {
+            return Err(format!(
+                "{}\n  a stale lease changed\n  {before:#?}\n  to\n  {after:#?}",
+                tell(step)
+            ));
+        }
         if let Step::Read { who, .. } = step {
             self.remember(*who, &rows);
-        }
-
-        if !stale.is_empty() {
-            let after = self.lines(client, &snapshot::image_sql(&self.queue, &stale)).await?;
-            if after != image {
-                return Err(format!(
-                    "{}\n  a stale lease changed\n  {image:#?}\n  to\n  {after:#?}",
-                    tell(step)
-                ));
-            }
         }
         if is_compared {
             self.compare().await.map_err(|error| format!("after {}\n{error}", tell(step)))
         } else {
             Ok(())
         }
+    }
+
+    /// The messages of which a step has a lease that is stale, and none that is held.
+    fn stale(&self, step: &Step) -> Vec<i64> {
+        let Some(who) = step.who() else { return Vec::new() };
+        let (held, stale): (Vec<Ticket>, Vec<Ticket>) =
+            step.tickets().into_iter().partition(|ticket| self.model.held(who, *ticket).is_some());
+        let ids = stale.into_iter().map(|ticket| ticket.0);
+        ids.filter(|id| held.iter().all(|ticket| ticket.0 != *id)).collect()
     }
 
     /// The floors of a read, as instants of the database: the hours that went by since are taken off.
@@ -229,7 +229,8 @@ impl<'a> History<'a> {
 
     /// Compares everything that is committed.
     async fn compare(&mut self) -> Result<(), String> {
-        let mut got = self.lines(&self.stage.observer, &snapshot::sql(&self.queue)).await?;
+        let answers = answers(&self.stage.observer, &snapshot::sql(&self.queue)).await?;
+        let mut got: Vec<String> = answers.iter().flat_map(|rows| lines(rows)).collect();
         let mut expected = snapshot::of(&self.model, self.keeps);
         got.sort();
         expected.sort();
@@ -244,11 +245,6 @@ impl<'a> History<'a> {
         Err(missing.chain(odd).collect::<Vec<_>>().join("\n"))
     }
 
-    async fn lines(&self, client: &Client, sql: &str) -> Result<Vec<String>, String> {
-        let rows = rows(client, sql).await?;
-        Ok(rows.iter().filter_map(|row| row.get(0).map(str::to_owned)).collect())
-    }
-
     /// Ends the open transactions and compares once more.
     async fn finish(&mut self) -> Result<(), String> {
         for who in self.model.open_sessions() {
@@ -258,13 +254,21 @@ impl<'a> History<'a> {
     }
 }
 
-async fn rows(client: &Client, sql: &str) -> Result<Vec<SimpleQueryRow>, String> {
+/// The rows that each of some statements answers.
+async fn answers(client: &Client, sql: &str) -> Result<Vec<Vec<SimpleQueryRow>>, String> {
     let messages = client.simple_query(sql).await.map_err(|error| format!("{error:?}"))?;
-    Ok(messages
-        .into_iter()
-        .filter_map(|message| match message {
-            SimpleQueryMessage::Row(row) => Some(row),
-            _ => None,
-        })
-        .collect())
+    let (mut answers, mut rows) = (Vec::new(), Vec::new());
+    for message in messages {
+        match message {
+            SimpleQueryMessage::Row(row) => rows.push(row),
+            SimpleQueryMessage::CommandComplete(_) => answers.push(std::mem::take(&mut rows)),
+            _ => {}
+        }
+    }
+    Ok(answers)
+}
+
+/// The first column.
+fn lines(rows: &[SimpleQueryRow]) -> Vec<String> {
+    rows.iter().filter_map(|row| row.get(0).map(str::to_owned)).collect()
 }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The levels of the queue, the one served first in front.
 pub(super) const LEVELS: [i16; 2] = [9, 0];
 
-/// So many deliveries in a row that never began, or as many as there are attempts, and a message is dead.
+/// So many deliveries that never began, and a message is dead, however many attempts it has.
 const GUARD: i32 = 5;
 
 /// Which session.
@@ -84,7 +84,8 @@ pub(super) struct Message {
     pub(super) read_ct: i32,
     /// Of those, the ones that count as attempts of this trip.
     pub(super) spent: i32,
-    /// Deliveries in a row that lapsed before they began.
+    /// Deliveries that lapsed before they began, since a run last told how it ended. They are no attempts, and yet held
+    /// against the message: what kills its worker must not start more often than it has attempts.
     pub(super) unstarted: i32,
     pub(super) is_suspect: bool,
     pub(super) holder: Option<i32>,
@@ -124,16 +125,14 @@ impl Message {
     }
 
     pub(super) fn state(&self, of_queue: i32, now: Instant) -> State {
-        let limit = self.limit(of_queue);
         let never_began = self.never_began(now);
         if self.due > now {
             State::Waiting
         } else if self.lease.is_some() && !self.has_lapsed(now) {
             State::InFlight
-        } else if never_began && self.unstarted + 1 >= GUARD {
-            State::Doomed("never_started")
-        } else if self.spent + self.unstarted >= limit {
-            // Deliveries that never began are held against the message until a run tells how it ended.
+        } else if self.spent + self.unstarted >= self.limit(of_queue)
+            || never_began && self.unstarted + 1 >= GUARD
+        {
             State::Doomed(match (self.has_lapsed(now), never_began) {
                 (true, true) => "never_started",
                 (true, false) => "worker_died",

@@ -32,13 +32,18 @@ async fn a_queue_is_created_once_with_four_tables() {
 async fn creating_a_queue_that_is_there_waits_for_nobody() {
     let s = Session::with_queue("{}").await;
     let reader = s.another().await;
-    reader.run("BEGIN; LOCK TABLE vtq.q, vtq.q_dlq, vtq.q_archive, vtq.q_attempts, vtq._queue IN ACCESS SHARE MODE").await;
-    reader.run("SELECT vtq.send('q', '1')").await;
+    reader
+        .run("BEGIN; LOCK TABLE vtq.q, vtq.q_dlq, vtq.q_archive, vtq.q_attempts IN ACCESS SHARE MODE")
+        .await;
+    reader.run("SELECT FROM vtq._queue; SELECT vtq.send('q', '1')").await;
 
     s.run("SET lock_timeout = '2 s'; BEGIN; SELECT vtq.create_queue('q')").await;
 
     let locks = s
-        .values::<String>("SELECT DISTINCT mode FROM pg_locks WHERE pid = pg_backend_pid() AND relation::regclass::text ~ '^vtq\\.' ")
+        .values::<String>(
+            "SELECT DISTINCT mode FROM pg_locks
+            WHERE pid = pg_backend_pid() AND relation::regclass::text ~ '^vtq\\.'",
+        )
         .await;
     assert_eq!(locks, ["AccessShareLock"]);
 }
@@ -253,7 +258,9 @@ async fn an_unlogged_queue_says_what_a_crash_does_to_it() {
 
     assert_eq!(row, json!({"relpersistence": "u", "warned": true}));
     let logged = s.values::<String>(
-        "SELECT relname::text FROM pg_class WHERE relname ~ '^q_' AND relkind = 'r' AND relpersistence = 'p' ORDER BY 1");
+        "SELECT relname::text FROM pg_class
+        WHERE relname ~ '^q_' AND relkind = 'r' AND relpersistence = 'p' ORDER BY 1",
+    );
     assert_eq!(logged.await, ["q_attempts", "q_dlq"], "only live messages are at risk");
 }
 
@@ -302,7 +309,8 @@ async fn what_is_in_flight_is_settled_during_a_pause() {
 async fn dropping_a_queue_takes_all_of_it_and_nothing_else() {
     let s = Session::with_queue("{}").await;
     s.run("SELECT vtq.create_queue('r'); SELECT vtq.send('r', '1')").await;
-    s.run("SELECT vtq.send_batch('q', '{1,2}'); SELECT vtq.read('q', qty => 2); SELECT vtq.dead_letter('q', 1, 1)").await;
+    s.run("SELECT vtq.send_batch('q', '{1,2}')").await;
+    s.run("SELECT vtq.read('q', qty => 2); SELECT vtq.dead_letter('q', 1, 1)").await;
     s.run("SELECT vtq.ack('q', '{2}', '{1}'); SELECT vtq._doze('{q,r}', 'w', '1 min')").await;
 
     assert!(s.value::<bool>("SELECT vtq.drop_queue('q')").await);

@@ -85,7 +85,10 @@ async fn five_thousand_that_fail_together_do_not_come_back_together() {
         .value(
             "SELECT max(bin.ct) FROM (
                 SELECT count(*) AS ct
-                FROM (SELECT floor(extract(epoch FROM vtq.backoff('{}', 4)) * 10) AS place FROM generate_series(1, 5000)) AS b
+                FROM (
+                    SELECT floor(extract(epoch FROM vtq.backoff('{}', 4)) * 10) AS place
+                    FROM generate_series(1, 5000)
+                ) AS b
                 GROUP BY place
             ) AS bin",
         )
@@ -225,7 +228,10 @@ async fn a_policy_that_needs_no_base_may_have_any_max() {
     let s = Session::new().await;
 
     let seconds = s
-        .rows(r#"SELECT extract(epoch FROM vtq.backoff('{"kind": "list", "delays": [9], "max": 1, "jitter": 0}', 1))::integer AS s"#)
+        .rows(
+            r#"SELECT extract(epoch FROM b)::integer AS s
+            FROM vtq.backoff('{"kind": "list", "delays": [9], "max": 1, "jitter": 0}', 1) AS b"#,
+        )
         .await;
 
     assert_eq!(seconds, json!([{"s": 9}]));

@@ -88,8 +88,8 @@ async fn a_reason_is_one_of_those_that_are_known() {
     ];
 
     for (id, (reason, outcome, source)) in (1..).zip(reasons) {
-        s.run(&format!("SELECT vtq.send('q', '1'); SELECT vtq.read('q'); SELECT vtq.dead_letter('q', {id}, 1, '{reason}')"))
-            .await;
+        s.run("SELECT vtq.send('q', '1'); SELECT vtq.read('q')").await;
+        s.run(&format!("SELECT vtq.dead_letter('q', {id}, 1, '{reason}')")).await;
         let block = block(&s, id).await;
         assert_eq!((&block["reason"], &block["source"]), (&json!(reason), &json!(source)));
         let recorded = s.values::<String>(&format!("SELECT outcome FROM vtq.attempts('q', {id})")).await;
@@ -125,7 +125,9 @@ async fn a_message_dies_with_all_that_it_was() {
         SELECT vtq.read('q')"#,
     )
     .await;
-    let columns = "msg_id, enqueued_at, last_read_at, expires_at, read_ct, refunded_ct, max_attempts, priority, policy, message";
+    let columns =
+        "msg_id, enqueued_at, last_read_at, expires_at, read_ct, refunded_ct, max_attempts, priority,
+        policy, message";
     let before = s.row(&format!("SELECT {columns}, headers FROM vtq.q")).await;
 
     s.run("SELECT vtq.dead_letter('q', 1, 1)").await;
@@ -275,8 +277,8 @@ async fn letters_are_listed_from_the_last_to_die_page_by_page() {
 #[tokio::test]
 async fn one_letter_is_shown_whole_and_an_unknown_one_not_at_all() {
     let s = Session::with_queue("{}").await;
-    s.run(r#"SELECT vtq.send('q', '{"a": 1}', '{"b": 2}'); SELECT vtq.read('q'); SELECT vtq.dead_letter('q', 1, 1)"#)
-        .await;
+    s.run(r#"SELECT vtq.send('q', '{"a": 1}', '{"b": 2}')"#).await;
+    s.run("SELECT vtq.read('q'); SELECT vtq.dead_letter('q', 1, 1)").await;
 
     let shown = s
         .row("SELECT read_ct, headers - 'vtq_dead_letter' AS headers, message FROM vtq.dlq_show('q', 1)")

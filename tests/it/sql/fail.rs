@@ -100,7 +100,8 @@ async fn repeating_a_failure_gives_the_same_answer_and_changes_nothing() {
     let s = Session::with_queue(r#"{"max_attempts": 2}"#).await;
     s.send().await;
     let everything = "SELECT (SELECT jsonb_agg(to_jsonb(a)) FROM vtq.q_attempts AS a) AS attempts,
-        (SELECT jsonb_agg(to_jsonb(m)) FROM vtq.q AS m) AS live, (SELECT jsonb_agg(to_jsonb(d)) FROM vtq.q_dlq AS d) AS dead";
+        (SELECT jsonb_agg(to_jsonb(m)) FROM vtq.q AS m) AS live,
+        (SELECT jsonb_agg(to_jsonb(d)) FROM vtq.q_dlq AS d) AS dead";
 
     for (read_ct, outcome) in [(1, "retry"), (2, "dead")] {
         assert_eq!(s.read(1).await, [1]);
@@ -269,7 +270,8 @@ async fn any_error_can_be_recorded() {
     for (read_ct, (error, expected)) in (1..).zip(errors) {
         s.run(&format!("SELECT vtq.read('q'); SELECT vtq.fail('q', 1, {read_ct}, {error}, '0')")).await;
         let sql = format!(
-            "SELECT jsonb_build_array(error_class, error_code, error_message) AS e FROM vtq.q_attempts WHERE read_ct = {read_ct}"
+            "SELECT jsonb_build_array(error_class, error_code, error_message) AS e FROM vtq.q_attempts
+            WHERE read_ct = {read_ct}"
         );
         assert_eq!(s.row(&sql).await["e"], expected, "{error}");
     }

@@ -10,12 +10,19 @@ async fn a_deferred_delivery_is_refunded_and_due_after_its_delay() {
     s.send().await;
     s.read(1).await;
 
-    let answer = s.row("SELECT outcome, vt - clock_timestamp() BETWEEN '55 s' AND '60 s' AS due FROM vtq.defer('q', 1, 1, '1 min', 'busy')").await;
+    let answer = s
+        .row(
+            "SELECT outcome, vt - clock_timestamp() BETWEEN '55 s' AND '60 s' AS due
+            FROM vtq.defer('q', 1, 1, '1 min', 'busy')",
+        )
+        .await;
 
     assert_eq!(answer, json!({"outcome": "deferred", "due": true}));
     let row = s
-        .row("SELECT m.read_ct, m.refunded_ct, m.vt = m.ready_at AS free, a.attempt, a.outcome, a.reason, a.vt = m.vt AS same,
-            a.error_message FROM vtq.q AS m JOIN vtq.q_attempts AS a USING (msg_id)")
+        .row(
+            "SELECT m.read_ct, m.refunded_ct, m.vt = m.ready_at AS free, a.attempt, a.outcome, a.reason,
+            a.vt = m.vt AS same, a.error_message FROM vtq.q AS m JOIN vtq.q_attempts AS a USING (msg_id)",
+        )
         .await;
     assert_eq!(
         row,
@@ -130,7 +137,8 @@ async fn a_long_reason_is_cut_with_a_mark() {
     let s = Session::with_queue("{}").await;
     s.run("SELECT vtq.send_batch('q', '{1,2}'); SELECT vtq.read('q', qty => 2)").await;
 
-    s.run("SELECT vtq.release('q', '{1}', '{1}', repeat('é', 2000)), vtq.defer('q', 2, 1, '0', repeat('é', 2000))").await;
+    s.run("SELECT vtq.release('q', '{1}', '{1}', repeat('é', 2000))").await;
+    s.run("SELECT vtq.defer('q', 2, 1, '0', repeat('é', 2000))").await;
 
     let lengths =
         s.values::<i32>("SELECT length(reason) FROM vtq.q_attempts WHERE right(reason, 1) = '…'").await;
@@ -140,7 +148,8 @@ async fn a_long_reason_is_cut_with_a_mark() {
 #[tokio::test]
 async fn a_cancelled_message_is_gone_and_its_holder_learns_by_the_heartbeat() {
     let s = Session::with_queue("{}").await;
-    s.run("SELECT vtq.send_batch('q', '{1,2}'); SELECT vtq.send('q', '3', delay => '1 h'); SELECT vtq.read('q')").await;
+    s.run("SELECT vtq.send_batch('q', '{1,2}')").await;
+    s.run("SELECT vtq.send('q', '3', delay => '1 h'); SELECT vtq.read('q')").await;
 
     for id in 1..=3 {
         assert!(s.value::<bool>(&format!("SELECT vtq.cancel('q', {id})")).await, "{id}");

@@ -10,8 +10,8 @@ const COUNTS: &str = "ready, in_flight, delayed, retrying, exhausted, expired, d
 async fn with_each_state() -> Session {
     let s = Session::with_queue(r#"{"priorities": [1, 0]}"#).await;
     s.run("SELECT vtq.send_batch('q', array_agg('1'::jsonb)) FROM generate_series(1, 15)").await;
-    s.run("SELECT vtq.read('q', '1 h', 15); SELECT vtq.fail('q', id, 1, '{\"class\": \"Boom\"}') FROM generate_series(2, 4) AS id")
-        .await;
+    s.run("SELECT vtq.read('q', '1 h', 15)").await;
+    s.run("SELECT vtq.fail('q', id, 1, '{\"class\": \"Boom\"}') FROM generate_series(2, 4) AS id").await;
     s.run("UPDATE vtq.q SET vt = now() - interval '1 s', max_attempts = 1 WHERE msg_id BETWEEN 5 AND 8")
         .await;
     s.run("SELECT vtq.dead_letter('q', id, 1) FROM generate_series(9, 14) AS id").await;
@@ -44,8 +44,8 @@ async fn an_empty_queue_has_zeros_and_no_ages() {
 
     let row = s
         .row(&format!(
-            "SELECT {COUNTS}, oldest_ready_age, oldest_dead_age, last_error_class, sent_total, paused_until, pause_reason,
-                estimated, error, table_bytes > 0 AS has_bytes FROM vtq.metrics('q')"
+            "SELECT {COUNTS}, oldest_ready_age, oldest_dead_age, last_error_class, sent_total, paused_until,
+                pause_reason, estimated, error, table_bytes > 0 AS has_bytes FROM vtq.metrics('q')"
         ))
         .await;
 
@@ -74,7 +74,8 @@ async fn the_oldest_ready_age_is_that_of_a_message_that_could_be_read() {
         "UPDATE vtq.q SET ready_at = now() - interval '9 h', vt = now() + interval '1 h', read_ct = 1 WHERE msg_id = 1;
         UPDATE vtq.q SET ready_at = now() + interval '1 h', vt = now() + interval '1 h' WHERE msg_id = 2;
         UPDATE vtq.q SET ready_at = now() - interval '8 h', vt = now() - interval '8 h', read_ct = 5 WHERE msg_id = 3;
-        UPDATE vtq.q SET ready_at = now() - interval '7 h', vt = now() - interval '7 h', expires_at = now() WHERE msg_id = 4;
+        UPDATE vtq.q SET ready_at = now() - interval '7 h', vt = now() - interval '7 h' WHERE msg_id = 4;
+        UPDATE vtq.q SET expires_at = now() WHERE msg_id = 4;
         UPDATE vtq.q SET ready_at = now() - interval '2 h', vt = now() - interval '2 h' WHERE msg_id = 5;
         UPDATE vtq.q SET ready_at = now() - interval '1 h', vt = now() - interval '1 h' WHERE msg_id = 6",
     )
@@ -113,7 +114,9 @@ async fn estimates_of_fifty_thousand_are_near_and_say_what_they_are() {
     s.run(
         "INSERT INTO vtq.q (message, ready_at, vt)
         SELECT '1', d.at, d.at FROM generate_series(1, 50000) AS n
-        CROSS JOIN LATERAL (SELECT now() + CASE WHEN n % 5 < 3 THEN interval '-1 min' ELSE interval '1 day' END AS at) AS d",
+        CROSS JOIN LATERAL (
+            SELECT now() + CASE WHEN n % 5 < 3 THEN interval '-1 min' ELSE interval '1 day' END AS at
+        ) AS d",
     )
     .await;
     s.run("SELECT vtq.read('q', '1 h', 100)").await;
@@ -155,8 +158,8 @@ async fn a_broken_queue_says_why_and_hides_no_other() {
     for queue in ["a", "b", "c", "d", "e", "f"] {
         s.run(&format!("SELECT vtq.create_queue('{queue}'); SELECT vtq.send('{queue}', '1')")).await;
     }
-    s.run("DROP TABLE vtq.b; DROP TABLE vtq.c_dlq; DROP TABLE vtq.d_attempts; ALTER TABLE vtq.e RENAME COLUMN vt TO vt2")
-        .await;
+    s.run("DROP TABLE vtq.b; DROP TABLE vtq.c_dlq; DROP TABLE vtq.d_attempts").await;
+    s.run("ALTER TABLE vtq.e RENAME COLUMN vt TO vt2").await;
 
     let rows = s.rows("SELECT queue_name, ready, error IS NOT NULL AS broken FROM vtq.metrics_all()").await;
 
@@ -169,8 +172,8 @@ async fn a_broken_queue_says_why_and_hides_no_other() {
 async fn states_of_a_row_do_not_depend_on_the_session() {
     let s = with_each_state().await;
 
-    s.run("SET timezone = 'Asia/Kolkata'; SET datestyle = 'German'; SET intervalstyle = 'iso_8601'; SET extra_float_digits = 0")
-        .await;
+    s.run("SET timezone = 'Asia/Kolkata'; SET datestyle = 'German'").await;
+    s.run("SET intervalstyle = 'iso_8601'; SET extra_float_digits = 0").await;
 
     assert_eq!(s.row(&format!("SELECT {COUNTS} FROM vtq.metrics('q', true)")).await, each_state());
 }

@@ -15,6 +15,7 @@ mod metrics;
 mod names;
 mod plans;
 mod privileges;
+mod races;
 mod read;
 mod redrive;
 mod send;

@@ -13,7 +13,7 @@ const HOT_VERBS: [&str; 17] = [
     "vtq.read('q', qty => 3)",
     "vtq.read('q', '1 min', 7, ARRAY['-infinity']::timestamptz[], '{0}')",
     "vtq.extend('q', (SELECT array_agg(msg_id) FROM held), (SELECT array_agg(read_ct) FROM held))",
-    "vtq.ack('q', (SELECT array_agg(msg_id) FROM held WHERE place > 5), (SELECT array_agg(read_ct) FROM held WHERE place > 5))",
+    "vtq.ack('q', (SELECT array_agg(msg_id) FROM held WHERE place > 5), '{1,1}')",
     "vtq.fail('q', (SELECT msg_id FROM held WHERE place = 1), 1, '\"x\"', '0')",
     "vtq.defer('q', (SELECT msg_id FROM held WHERE place = 2), 1, '0')",
     "vtq.dead_letter('q', (SELECT msg_id FROM held WHERE place = 3), 1)",

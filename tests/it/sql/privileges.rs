@@ -32,7 +32,8 @@ const ALL_VERBS: &str = "
     SELECT vtq.read('q', qty => 10);
     SELECT vtq.extend('q', '{1}', '{1}');
     SELECT vtq.ack('q', '{1}', '{1}');
-    SELECT vtq.fail('q', 3, 1, '\"why\"'), vtq.defer('q', 4, 1, '1 h'), vtq.dead_letter('q', 5, 1), vtq.dead_letter('q', 6, 1);
+    SELECT vtq.fail('q', 3, 1, '\"why\"'), vtq.defer('q', 4, 1, '1 h');
+    SELECT vtq.dead_letter('q', 5, 1), vtq.dead_letter('q', 6, 1);
     SELECT vtq.release('q', '{7}', '{1}'), vtq.cancel('q', 8), vtq.run_now('q', 2);
     SELECT vtq.dlq_list('q'), vtq.dlq_show('q', 5), vtq.attempts('q', 3);
     SELECT vtq.redrive('q', 5), vtq.redrive_all('q'), vtq.dlq_purge('q', older_than => '0');
@@ -43,7 +44,8 @@ const ALL_VERBS: &str = "
 /// What [`ALL_VERBS`] leaves behind.
 async fn left_behind(s: &Session) -> Value {
     s.row(
-        "SELECT (SELECT jsonb_agg(jsonb_build_array(msg_id, read_ct, refunded_ct, vt = ready_at) ORDER BY msg_id) FROM vtq.q) AS live,
+        "SELECT (SELECT jsonb_agg(jsonb_build_array(msg_id, read_ct, refunded_ct, vt = ready_at) ORDER BY msg_id)
+                FROM vtq.q) AS live,
             (SELECT jsonb_agg(jsonb_build_array(msg_id, outcome) ORDER BY msg_id) FROM vtq.q_attempts) AS attempts,
             (SELECT jsonb_agg(msg_id) FROM vtq.q_archive) AS archived,
             (SELECT count(*) FROM pg_inherits WHERE inhparent = 'vtq.q_archive'::regclass) AS days",
@@ -53,9 +55,10 @@ async fn left_behind(s: &Session) -> Value {
 
 fn expected_behind() -> Value {
     json!({
-        "live": [[2, 0, 0, true], [3, 1, 0, true], [4, 1, 1, true], [5, 1, 1, true], [6, 1, 1, true], [7, 1, 1, true],
-            [9, 1, 0, false]],
-        "attempts": [[3, "failed"], [4, "deferred"], [5, "permanent"], [6, "permanent"], [7, "released"], [8, "cancelled"]],
+        "live": [[2, 0, 0, true], [3, 1, 0, true], [4, 1, 1, true], [5, 1, 1, true], [6, 1, 1, true],
+            [7, 1, 1, true], [9, 1, 0, false]],
+        "attempts": [[3, "failed"], [4, "deferred"], [5, "permanent"], [6, "permanent"], [7, "released"],
+            [8, "cancelled"]],
         "archived": [1], "days": 8,
     })
 }
@@ -205,7 +208,8 @@ async fn names_in_front_of_the_callers_path_change_nothing() {
         CREATE FUNCTION evil.less(timestamptz, timestamptz) RETURNS boolean LANGUAGE sql AS $$ SELECT false $$;
         CREATE OPERATOR evil.<= (LEFTARG = timestamptz, RIGHTARG = timestamptz, FUNCTION = evil.less);
         CREATE DOMAIN evil.jsonb AS text CHECK (false);
-        CREATE TABLE evil._queue (); CREATE TABLE evil.q (); CREATE TABLE evil.pg_class (); CREATE TABLE evil.pg_inherits ()"#,
+        CREATE TABLE evil._queue (); CREATE TABLE evil.q ();
+        CREATE TABLE evil.pg_class (); CREATE TABLE evil.pg_inherits ()"#,
     )
     .await;
 
@@ -219,7 +223,8 @@ async fn names_in_front_of_the_callers_path_change_nothing() {
 #[tokio::test]
 async fn temporary_tables_called_like_catalogues_change_nothing() {
     let s = Session::new().await;
-    s.run("CREATE TEMP TABLE pg_class (x int); CREATE TEMP TABLE pg_inherits (x int); CREATE TEMP TABLE pg_locks (x int)").await;
+    s.run("CREATE TEMP TABLE pg_class (x int); CREATE TEMP TABLE pg_inherits (x int)").await;
+    s.run("CREATE TEMP TABLE pg_locks (x int)").await;
     s.run("CREATE TEMP TABLE _queue (x int); CREATE TEMP TABLE q (x int)").await;
 
     s.run(ALL_VERBS).await;
@@ -242,4 +247,21 @@ async fn a_call_leaves_the_settings_of_its_caller_alone() {
     s.run("COMMIT").await;
     during.retain(|setting| !before.contains(setting));
     assert_eq!(during, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn odd_settings_of_a_session_change_nothing() {
+    let s = Session::new().await;
+    s.run(
+        "SET datestyle = 'SQL, DMY'; SET intervalstyle = 'sql_standard'; SET timezone = 'Pacific/Apia';
+        SET standard_conforming_strings = off; SET escape_string_warning = off; SET extra_float_digits = -15;
+        SET transform_null_equals = on; SET array_nulls = off; SET quote_all_identifiers = on;
+        SET plan_cache_mode = force_generic_plan; SET enable_indexscan = off; SET enable_nestloop = off;
+        SET default_transaction_isolation = 'repeatable read'",
+    )
+    .await;
+
+    s.run(ALL_VERBS).await;
+
+    assert_eq!(left_behind(&s).await, expected_behind());
 }

@@ -56,7 +56,10 @@ async fn a_floor_holds_for_its_own_level_only() {
     let floors = |first: &str, second: &str| {
         format!(
             "SELECT r.msg_id FROM vtq.read('q', '1 min', 9,
-                ARRAY[(SELECT ready_at FROM vtq.q WHERE msg_id = {first}), (SELECT ready_at FROM vtq.q WHERE msg_id = {second})],
+                ARRAY[
+                    (SELECT ready_at FROM vtq.q WHERE msg_id = {first}),
+                    (SELECT ready_at FROM vtq.q WHERE msg_id = {second})
+                ],
                 ARRAY[{first}, {second}]::bigint[]) AS r"
         )
     };
@@ -117,8 +120,8 @@ async fn a_paused_queue_hands_out_nothing_and_shows_what_it_holds_back() {
 #[tokio::test]
 async fn peek_changes_nothing() {
     let s = Session::with_queue(r#"{"priorities": [1, 0]}"#).await;
-    s.run("SELECT vtq.send_batch('q', '{1,2}'); SELECT vtq.send('q', '3', priority => 1), vtq.send('q', '4', delay => '1 h')")
-        .await;
+    s.run("SELECT vtq.send_batch('q', '{1,2}')").await;
+    s.run("SELECT vtq.send('q', '3', priority => 1), vtq.send('q', '4', delay => '1 h')").await;
     let before = s.rows("SELECT * FROM vtq.q ORDER BY msg_id").await;
 
     let peeked = s.values::<i64>("SELECT msg_id FROM vtq.peek('q', 9)").await;

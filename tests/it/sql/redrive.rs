@@ -12,7 +12,8 @@ async fn with_letters(count: i32) -> Session {
     ))
     .await;
     s.run(
-        r#"SELECT vtq.fail('q', r.msg_id, 1, jsonb_build_object('class', 'C' || r.msg_id % 2, 'code', 'E' || r.msg_id % 3))
+        r#"SELECT vtq.fail('q', r.msg_id, 1,
+            jsonb_build_object('class', 'C' || r.msg_id % 2, 'code', 'E' || r.msg_id % 3))
         FROM vtq.read('q', qty => 10000) AS r"#,
     )
     .await;
@@ -162,8 +163,11 @@ async fn all_means_all_in_batches_with_the_true_number() {
 #[tokio::test]
 async fn filters_choose_by_reason_class_and_code() {
     let s = with_letters(12).await;
-    s.run("UPDATE vtq.q_dlq SET headers = jsonb_set(headers, '{vtq_dead_letter,reason}', '\"worker_died\"') WHERE msg_id = 12")
-        .await;
+    s.run(
+        "UPDATE vtq.q_dlq SET headers = jsonb_set(headers, '{vtq_dead_letter,reason}', '\"worker_died\"')
+        WHERE msg_id = 12",
+    )
+    .await;
     let filters = [
         (r#"{"reason": "nothing"}"#, vec![]),
         (r#"{"reason": "worker_died", "error_class": "C1"}"#, vec![]),
@@ -183,7 +187,11 @@ async fn filters_choose_by_reason_class_and_code() {
 #[tokio::test]
 async fn filters_choose_by_the_instant_of_death() {
     let s = with_letters(3).await;
-    s.run("UPDATE vtq.q_dlq SET dead_lettered_at = '2026-01-01 12:00+00'::timestamptz + msg_id * interval '1 day'").await;
+    s.run(
+        "UPDATE vtq.q_dlq
+        SET dead_lettered_at = '2026-01-01 12:00+00'::timestamptz + msg_id * interval '1 day'",
+    )
+    .await;
 
     let between = r#"{"dead_after": "2026-01-02T12:00:00Z", "dead_before": "2026-01-04T12:00:00Z"}"#;
     assert_eq!(s.value::<i64>(&format!("SELECT vtq.redrive_all('q', filter => '{between}')")).await, 1);

@@ -264,8 +264,8 @@ async fn a_send_without_a_level_takes_0_or_else_the_last() {
 async fn a_rolled_back_send_never_was() {
     let s = Session::with_queue("{}").await;
 
-    s.run("BEGIN; CREATE TABLE purchase (); SELECT vtq.send('q', '1'); SELECT vtq.send_batch('q', '{2,3}'); ROLLBACK")
-        .await;
+    s.run("BEGIN; CREATE TABLE purchase (); SELECT vtq.send('q', '1')").await;
+    s.run("SELECT vtq.send_batch('q', '{2,3}'); ROLLBACK").await;
 
     assert_eq!(s.count("vtq.q").await, 0);
     assert!(s.value::<bool>("SELECT to_regclass('purchase') IS NULL").await);

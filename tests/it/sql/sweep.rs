@@ -116,8 +116,10 @@ async fn a_message_locked_by_its_worker_is_passed_by() {
 async fn each_level_is_swept_and_no_more_than_asked_for() {
     let s = Session::with_queue(r#"{"priorities": [1, 0]}"#).await;
     for level in [0, 1] {
-        s.run(&format!("SELECT vtq.send_batch('q', '{{1,2,3}}', priority => {level}, expires_at => now() + interval '1 h')"))
-            .await;
+        s.run(&format!(
+            "SELECT vtq.send_batch('q', '{{1,2,3}}', priority => {level}, expires_at => now() + interval '1 h')"
+        ))
+        .await;
     }
     s.run("UPDATE vtq.q SET expires_at = now()").await;
 
@@ -196,8 +198,8 @@ async fn waiting_for_the_table_gives_nobody_a_lease_nor_another_reason() {
 #[tokio::test]
 async fn every_call_that_needs_the_missing_table_says_how_to_repair_it() {
     let s = Session::with_queue(r#"{"max_attempts": 1}"#).await;
-    s.run("SELECT vtq.send('q', '1', expires_at => now() + interval '1 h'); SELECT vtq.read('q'); DROP TABLE vtq.q_dlq")
-        .await;
+    s.run("SELECT vtq.send('q', '1', expires_at => now() + interval '1 h')").await;
+    s.run("SELECT vtq.read('q'); DROP TABLE vtq.q_dlq").await;
     let calls = [
         "fail('q', 1, 1)",
         "dead_letter('q', 1, 1)",
