@@ -75,8 +75,10 @@ BEGIN
         ) AS f
     $sql$, queue) INTO oldest_ready_age USING setting.priorities, at, setting.max_attempts::integer;
     EXECUTE format(
-        'SELECT coalesce(a.error_class, left(a.error_message, 80)) FROM (SELECT * FROM vtq.%I ORDER BY ended_at DESC LIMIT 100) AS a'
-        ' WHERE coalesce(a.error_class, a.error_message) IS NOT NULL LIMIT 1', queue || '_attempts'
+        -- Never the error's text, which may quote a message: this shows in lists.
+        'SELECT coalesce(a.error_class, a.error_code, a.outcome)'
+        ' FROM (SELECT r.* FROM vtq.%I AS r ORDER BY r.ended_at DESC LIMIT 100) AS a'
+        ' WHERE coalesce(a.error_class, a.error_code, a.error_message) IS NOT NULL LIMIT 1', queue || '_attempts'
     ) INTO last_error_class;
     EXECUTE format(
         'SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM vtq.%I', '_' || queue || '_seq'

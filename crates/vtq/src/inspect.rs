@@ -40,7 +40,7 @@ pub struct Metrics {
     pub oldest_ready_age: Option<Duration>,
     /// How long the first dead letter has been dead.
     pub oldest_dead_age: Option<Duration>,
-    /// The class of the last error, or the start of its text.
+    /// The class of the last error, else its code, else how its run ended; never its text.
     pub last_error_class: Option<String>,
     /// Messages ever sent.
     pub sent_total: Option<u64>,

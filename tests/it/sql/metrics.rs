@@ -105,7 +105,7 @@ async fn the_last_error_class_is_that_of_the_last_error() {
 
     s.run("SELECT vtq.fail('q', 1, 1, '\"without a class\"')").await;
 
-    assert_eq!(s.value::<String>("SELECT last_error_class FROM vtq.metrics('q')").await, "without a class");
+    assert_eq!(s.value::<String>("SELECT last_error_class FROM vtq.metrics('q')").await, "failed");
 }
 
 #[tokio::test]

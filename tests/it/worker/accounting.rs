@@ -49,20 +49,25 @@ async fn die_of_message_1(bench: &Bench, runs: &Arc<AtomicUsize>) {
     worker.kill();
 }
 
+/// A supervisor that starts a new worker whenever one has died.
+async fn restart_until_settled(bench: &Bench, runs: &Arc<AtomicUsize>) {
+    for _ in 0..8 {
+        if dead_reason(bench, 1).await.is_some() {
+            break;
+        }
+        die_of_message_1(bench, runs).await;
+    }
+    let last = bench.start(handler_fn(|_, _| async {}), |b| b);
+    until("all to be settled", async || bench.number("SELECT count(*) FROM vtq.q").await == 0).await;
+    last.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn message_that_kills_its_worker_at_once_is_dead_after_its_budget() {
     let bench = bench(3, 5).await;
     let runs = Arc::new(AtomicUsize::new(0));
 
-    for _ in 0..8 {
-        if dead_reason(&bench, 1).await.is_some() {
-            break;
-        }
-        die_of_message_1(&bench, &runs).await;
-    }
-    let last = bench.start(handler_fn(|_, _| async {}), |b| b);
-    until("all to be settled", async || bench.number("SELECT count(*) FROM vtq.q").await == 0).await;
-    last.stop().await;
+    restart_until_settled(&bench, &runs).await;
 
     assert_eq!(dead_reason(&bench, 1).await.as_deref(), Some("worker_died"));
     assert_eq!(runs.load(Ordering::SeqCst), 3);
@@ -144,15 +149,7 @@ async fn neighbours_of_a_poison_are_all_handled() {
         .unwrap();
     let runs = Arc::new(AtomicUsize::new(0));
 
-    for _ in 0..8 {
-        if dead_reason(&bench, 1).await.is_some() {
-            break;
-        }
-        die_of_message_1(&bench, &runs).await;
-    }
-    let last = bench.start(handler_fn(|_, _| async {}), |b| b);
-    until("all to be settled", async || bench.number("SELECT count(*) FROM vtq.q").await == 0).await;
-    last.stop().await;
+    restart_until_settled(&bench, &runs).await;
 
     assert_eq!(bench.number("SELECT count(*) FROM vtq.q_archive").await, 39);
     assert_eq!(runs.load(Ordering::SeqCst), 3);

@@ -170,7 +170,7 @@ async fn every_ending_is_told_once() {
     let batch: Vec<Outgoing> = (0..40).map(|n| Outgoing::new(&n).unwrap()).collect();
     bench.queue.send_batch(&batch, &SendOptions::new()).await.unwrap();
     let handler =
-        json(|n: u32, _| async move { if n % 4 == 0 { Err(Failure::new("four")) } else { Ok(()) } });
+        json(|n: u32, _| async move { if n.is_multiple_of(4) { Err(Failure::new("four")) } else { Ok(()) } });
 
     let worker = bench.start(handler, |builder| builder.once());
     let events = worker.events.clone();

@@ -6,7 +6,6 @@ mod leases;
 mod shutdown;
 mod wake_up;
 
-use std::future::Future;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -119,6 +118,6 @@ pub(crate) fn gated(gate: Arc<tokio::sync::Semaphore>) -> impl Handler {
     vtq::handler_fn(move |_, _| pass(gate.clone()))
 }
 
-fn pass(gate: Arc<tokio::sync::Semaphore>) -> impl Future<Output = ()> {
-    async move { gate.acquire().await.unwrap().forget() }
+async fn pass(gate: Arc<tokio::sync::Semaphore>) {
+    gate.acquire().await.unwrap().forget();
 }
