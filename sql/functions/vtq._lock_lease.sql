@@ -1,10 +1,10 @@
 -- vtq._lock_lease: locks the message of a lease and says what its holder needs to settle it.
---   queue, msg_id, read_ct   the lease
+--   queue, msg_id, read_ct, holder   the lease; holder as in vtq.ack
 --   returns  one row while the lease is held, none when it is stale
 --            max_attempts and backoff are the message's own where it has them, else the queue's
 --   index    primary key
 --   raises   VT001; 22023 for a null id or read_ct
-CREATE OR REPLACE FUNCTION vtq._lock_lease(queue text, msg_id bigint, read_ct integer)
+CREATE OR REPLACE FUNCTION vtq._lock_lease(queue text, msg_id bigint, read_ct integer, holder integer)
 RETURNS TABLE (
     attempt integer,
     max_attempts integer,
@@ -33,11 +33,12 @@ BEGIN
             vtq._own_backoff($4, m.policy), m.expires_at, m.last_read_at
         FROM vtq.%1$I AS m
         WHERE m.msg_id = $1 AND m.read_ct = $2 AND m.read_ct > 0 AND m.vt <> m.ready_at
+            AND (m.holder = $5 OR $5 IS NULL)
         FOR UPDATE
     $sql$, queue)
-    USING msg_id, read_ct, setting.max_attempts::integer, setting.backoff;
+    USING msg_id, read_ct, setting.max_attempts::integer, setting.backoff, holder;
 END;
 $$;
 
-COMMENT ON FUNCTION vtq._lock_lease(text, bigint, integer)
+COMMENT ON FUNCTION vtq._lock_lease(text, bigint, integer, integer)
     IS 'Internal: locks the message of a lease and says what its holder needs to settle it.';

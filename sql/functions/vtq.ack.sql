@@ -1,12 +1,20 @@
 -- vtq.ack: settles messages as done: archives or deletes them, by the queue's on_ack.
 --   queue               queue name
 --   msg_ids, read_cts   the leases, paired by position
+--   holder              a worker's number: the lease must be its own. A crash of the server may undo a claim that a
+--                       worker has begun to run; whoever reads next gets the same read_ct, and only this tells them
+--                       apart. Null: not looked at
 --   returns  the msg_ids settled, in order of msg_id; one that is missing was stale: overtaken or settled before
 --   writes   vtq.<queue>, vtq.<queue>_archive, in one statement
 --   index    primary key
 --   raises   VT001, 22023
 -- A lease that lapsed is still good while nobody else was given the message.
-CREATE OR REPLACE FUNCTION vtq.ack(queue text, msg_ids bigint[], read_cts integer[])
+CREATE OR REPLACE FUNCTION vtq.ack(
+    queue text,
+    msg_ids bigint[],
+    read_cts integer[],
+    holder integer DEFAULT NULL
+)
 RETURNS SETOF bigint
 LANGUAGE plpgsql
 SET search_path = pg_catalog
@@ -31,11 +39,12 @@ BEGIN
                 DELETE FROM vtq.%1$I AS m
                 USING (SELECT l.msg_id, l.read_ct FROM unnest($1, $2) AS l (msg_id, read_ct) ORDER BY l.msg_id) AS lease
                 WHERE m.msg_id = lease.msg_id AND m.read_ct = lease.read_ct AND m.read_ct > 0 AND m.vt <> m.ready_at
+                    AND (m.holder = $3 OR $3 IS NULL)
                 RETURNING m.msg_id
             )
             SELECT s.msg_id FROM settled AS s ORDER BY s.msg_id
         $sql$, queue)
-        USING msg_ids, read_cts;
+        USING msg_ids, read_cts, holder;
         RETURN;
     END IF;
 
@@ -47,6 +56,7 @@ BEGIN
             DELETE FROM vtq.%1$I AS m
             USING (SELECT l.msg_id, l.read_ct FROM unnest($1, $2) AS l (msg_id, read_ct) ORDER BY l.msg_id) AS lease
             WHERE m.msg_id = lease.msg_id AND m.read_ct = lease.read_ct AND m.read_ct > 0 AND m.vt <> m.ready_at
+                AND (m.holder = $4 OR $4 IS NULL)
             RETURNING m.msg_id, m.enqueued_at, m.last_read_at, m.read_ct, m.refunded_ct, m.priority, m.unique_key,
                 m.group_key, m.headers, m.message
         ),
@@ -61,9 +71,9 @@ BEGIN
         )
         SELECT s.msg_id FROM settled AS s ORDER BY s.msg_id
     $sql$, queue, queue || '_archive')
-    USING msg_ids, read_cts, started;
+    USING msg_ids, read_cts, started, holder;
 END;
 $$;
 
-COMMENT ON FUNCTION vtq.ack(text, bigint[], integer[])
+COMMENT ON FUNCTION vtq.ack(text, bigint[], integer[], integer)
     IS 'Settles messages as done and returns the msg_ids settled; the rest were stale: vtq.ack(''orders'', ''{7}'', ''{1}'').';

@@ -2,6 +2,9 @@
 --   queue, msg_id, read_ct   the lease
 --   reason   permanent_failure (default) · undecodable · expired · by_operator
 --   error    as in vtq.fail
+--   holder   a worker's number: the lease must be its own. A crash of the server may undo a claim that a
+--            worker has begun to run; whoever reads next gets the same read_ct, and only this tells them
+--            apart. Null: not looked at
 --   returns  'dead', or 'stale' when the lease is not held. The same call again gets the same answer
 --   writes   vtq.<queue>, vtq.<queue>_attempts, vtq.<queue>_dlq
 --   index    primary key
@@ -11,7 +14,8 @@ CREATE OR REPLACE FUNCTION vtq.dead_letter(
     msg_id bigint,
     read_ct integer,
     reason text DEFAULT 'permanent_failure',
-    error jsonb DEFAULT NULL
+    error jsonb DEFAULT NULL,
+    holder integer DEFAULT NULL
 )
 RETURNS text
 LANGUAGE plpgsql
@@ -30,7 +34,7 @@ BEGIN
         RAISE EXCEPTION 'reason % is not known: give permanent_failure, undecodable, expired or by_operator',
             coalesce('"' || left(reason, 80) || '"', 'null') USING ERRCODE = '22023';
     END IF;
-    SELECT l.* INTO lease FROM vtq._lock_lease(queue, msg_id, read_ct) AS l;
+    SELECT l.* INTO lease FROM vtq._lock_lease(queue, msg_id, read_ct, holder) AS l;
     IF NOT FOUND THEN
         RETURN (vtq._settled_before(queue, msg_id, read_ct, 'dead_letter')).outcome;
     END IF;
@@ -42,5 +46,5 @@ BEGIN
 END;
 $$;
 
-COMMENT ON FUNCTION vtq.dead_letter(text, bigint, integer, text, jsonb)
+COMMENT ON FUNCTION vtq.dead_letter(text, bigint, integer, text, jsonb, integer)
     IS 'Moves a message that is held straight to the dead letters.';

@@ -2,6 +2,9 @@
 --   queue, msg_id, read_ct   the lease
 --   delay        due again after this long, 0 to 36500 days
 --   reason       kept with the delivery in vtq.<queue>_attempts
+--   holder       a worker's number: the lease must be its own. A crash of the server may undo a claim that a
+--                worker has begun to run; whoever reads next gets the same read_ct, and only this tells them
+--                apart. Null: not looked at
 --   returns  outcome 'deferred' with vt · 'dead' when the message would be due after its expires_at ·
 --            'stale' when the lease is not held. The same call again gets the same answer
 --   writes   vtq.<queue>, vtq.<queue>_attempts, vtq.<queue>_dlq
@@ -13,6 +16,7 @@ CREATE OR REPLACE FUNCTION vtq.defer(
     read_ct integer,
     delay interval,
     reason text DEFAULT NULL,
+    holder integer DEFAULT NULL,
     OUT outcome text,
     OUT vt timestamptz
 )
@@ -27,7 +31,7 @@ BEGIN
     IF delay IS NULL THEN
         RAISE EXCEPTION 'delay is null: say how long to defer' USING ERRCODE = '22023';
     END IF;
-    SELECT l.* INTO lease FROM vtq._lock_lease(queue, msg_id, read_ct) AS l;
+    SELECT l.* INTO lease FROM vtq._lock_lease(queue, msg_id, read_ct, holder) AS l;
     IF NOT FOUND THEN
         SELECT s.outcome, s.vt INTO outcome, vt FROM vtq._settled_before(queue, msg_id, read_ct, 'defer') AS s;
         RETURN;
@@ -46,5 +50,5 @@ BEGIN
 END;
 $$;
 
-COMMENT ON FUNCTION vtq.defer(text, bigint, integer, interval, text)
+COMMENT ON FUNCTION vtq.defer(text, bigint, integer, interval, text, integer)
     IS 'Gives a delivery back for later without spending an attempt: SELECT * FROM vtq.defer(''orders'', 7, 1, ''10 min'').';

@@ -3,6 +3,9 @@
 --   msg_ids, read_cts   the leases, paired by position
 --   visibility_timeout  counted from now, 1 ms to 12 hours; default the queue's
 --   started             which of the runs have started, paired with the leases; null: nothing is said of that
+--   holder              a worker's number: the lease must be its own. A crash of the server may undo a claim that a
+--                       worker has begun to run; whoever reads next gets the same read_ct, and only this tells them
+--                       apart. Null: not looked at
 --   returns  the msg_ids still held, in order of msg_id; one that is missing was overtaken, settled or cancelled
 --   writes   vtq.<queue> (HOT, touches no index)
 --   index    primary key
@@ -12,7 +15,8 @@ CREATE OR REPLACE FUNCTION vtq.extend(
     msg_ids bigint[],
     read_cts integer[],
     visibility_timeout interval DEFAULT NULL,
-    started boolean[] DEFAULT NULL
+    started boolean[] DEFAULT NULL,
+    holder integer DEFAULT NULL
 )
 RETURNS SETOF bigint
 LANGUAGE plpgsql
@@ -45,13 +49,14 @@ BEGIN
                 ORDER BY l.msg_id
             ) AS lease
             WHERE m.msg_id = lease.msg_id AND m.read_ct = lease.read_ct AND m.read_ct > 0 AND m.vt <> m.ready_at
+                AND (m.holder = $5 OR $5 IS NULL)
             RETURNING m.msg_id
         )
         SELECT h.msg_id FROM held AS h ORDER BY h.msg_id
     $sql$, queue)
-    USING msg_ids, read_cts, asked_at + length, started;
+    USING msg_ids, read_cts, asked_at + length, started, holder;
 END;
 $$;
 
-COMMENT ON FUNCTION vtq.extend(text, bigint[], integer[], interval, boolean[])
+COMMENT ON FUNCTION vtq.extend(text, bigint[], integer[], interval, boolean[], integer)
     IS 'Lengthens live leases from now on and returns the msg_ids still held.';

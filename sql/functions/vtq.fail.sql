@@ -3,6 +3,9 @@
 --   error        {"class", "code", "message", "detail", "worker"}, any of them, or a plain string
 --   retry_after  the wait before the next run, 0 to 36500 days; never shortened by jitter.
 --                Default: vtq.backoff of the message's policy, else the queue's
+--   holder       a worker's number: the lease must be its own. A crash of the server may undo a claim that a
+--                worker has begun to run; whoever reads next gets the same read_ct, and only this tells them
+--                apart. Null: not looked at
 --   returns  outcome 'retry' with vt, when it is due again · 'dead' when no run is left: the budget is spent, or
 --            the next run would come after expires_at · 'stale' when the lease is not held; nothing has changed.
 --            The same call again gets the same answer and changes nothing
@@ -15,6 +18,7 @@ CREATE OR REPLACE FUNCTION vtq.fail(
     read_ct integer,
     error jsonb DEFAULT NULL,
     retry_after interval DEFAULT NULL,
+    holder integer DEFAULT NULL,
     OUT outcome text,
     OUT vt timestamptz
 )
@@ -27,7 +31,7 @@ DECLARE
     wait interval := vtq._check_length('retry_after', retry_after, interval '0', interval '36500 days');
     death text;
 BEGIN
-    SELECT l.* INTO lease FROM vtq._lock_lease(queue, msg_id, read_ct) AS l;
+    SELECT l.* INTO lease FROM vtq._lock_lease(queue, msg_id, read_ct, holder) AS l;
     IF NOT FOUND THEN
         SELECT s.outcome, s.vt INTO outcome, vt FROM vtq._settled_before(queue, msg_id, read_ct, 'fail') AS s;
         RETURN;
@@ -52,5 +56,5 @@ BEGIN
 END;
 $$;
 
-COMMENT ON FUNCTION vtq.fail(text, bigint, integer, jsonb, interval)
+COMMENT ON FUNCTION vtq.fail(text, bigint, integer, jsonb, interval, integer)
     IS 'Settles a delivery as failed: retry after the backoff, or dead: SELECT * FROM vtq.fail(''orders'', 7, 1, ''"card declined"'').';

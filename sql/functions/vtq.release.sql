@@ -2,6 +2,9 @@
 --   queue               queue name
 --   msg_ids, read_cts   the leases, paired by position
 --   reason              kept with the deliveries in vtq.<queue>_attempts
+--   holder              a worker's number: the lease must be its own. A crash of the server may undo a claim that a
+--                       worker has begun to run; whoever reads next gets the same read_ct, and only this tells them
+--                       apart. Null: not looked at
 --   returns  the msg_ids released, in order of msg_id; one that is missing was stale
 --   writes   vtq.<queue> (HOT, touches no index), vtq.<queue>_attempts; wakes sleeping workers
 --   index    primary key
@@ -10,7 +13,8 @@ CREATE OR REPLACE FUNCTION vtq.release(
     queue text,
     msg_ids bigint[],
     read_cts integer[],
-    reason text DEFAULT NULL
+    reason text DEFAULT NULL,
+    holder integer DEFAULT NULL
 )
 RETURNS SETOF bigint
 LANGUAGE plpgsql
@@ -31,6 +35,7 @@ BEGIN
             SET vt = m.ready_at, refunded_ct = m.refunded_ct + 1
             FROM (SELECT l.msg_id, l.read_ct FROM unnest($1, $2) AS l (msg_id, read_ct) ORDER BY l.msg_id) AS lease
             WHERE m.msg_id = lease.msg_id AND m.read_ct = lease.read_ct AND m.read_ct > 0 AND m.vt <> m.ready_at
+                AND (m.holder = $5 OR $5 IS NULL)
             RETURNING m.msg_id, m.read_ct, m.refunded_ct, m.last_read_at, m.ready_at
         ),
         recorded AS (
@@ -43,12 +48,12 @@ BEGIN
         )
         SELECT r.msg_id FROM released AS r ORDER BY r.msg_id
     $sql$, queue, queue || '_attempts')
-    USING msg_ids, read_cts, clock_timestamp(), vtq._cut(reason, 1000);
+    USING msg_ids, read_cts, clock_timestamp(), vtq._cut(reason, 1000), holder;
     IF FOUND THEN
         PERFORM vtq._notify(queue);
     END IF;
 END;
 $$;
 
-COMMENT ON FUNCTION vtq.release(text, bigint[], integer[], text)
+COMMENT ON FUNCTION vtq.release(text, bigint[], integer[], text, integer)
     IS 'Gives deliveries back at once without spending an attempt, and returns the msg_ids released.';

@@ -13,7 +13,7 @@ use crate::failure::Record;
 use crate::message::{Lease, MessageId};
 use crate::name::QueueName;
 use crate::payload;
-use crate::settle::Settled;
+use crate::settle::{Holder, Settled};
 use crate::wire::{Interval, Json};
 
 /// Why a holder sets a message aside.
@@ -101,14 +101,16 @@ pub(crate) async fn dead_letter<C: GenericClient>(
     lease: Lease,
     reason: Reason,
     error: &Record,
+    holder: Holder,
 ) -> Result<Settled> {
     let error = payload::encode("error", error)?;
-    let params: [Param<'_>; 5] = [
+    let params: [Param<'_>; 6] = [
         (&queue.as_str(), Type::TEXT),
         (&lease.id, Type::INT8),
         (&lease.read_ct, Type::INT4),
         (&reason.as_str(), Type::TEXT),
         (&Json(&error), Type::JSONB),
+        (&holder, Type::INT4),
     ];
     let answer: String =
         call::value(client, &format!("dead-letter in queue `{queue}`"), crate::sql::DEAD_LETTER, &params)

@@ -80,7 +80,7 @@ impl<C: GenericClient> QueueOn<'_, C> {
 
     /// As [`Queue::ack_batch`].
     pub async fn ack_batch(&self, leases: &[Lease]) -> Result<Vec<MessageId>> {
-        settle::ack(self.client, self.name, leases).await
+        settle::ack(self.client, self.name, leases, None).await
     }
 
     /// As [`Queue::extend`].
@@ -94,17 +94,17 @@ impl<C: GenericClient> QueueOn<'_, C> {
 
     /// As [`Queue::fail`].
     pub async fn fail(&self, lease: Lease, failure: &Failure) -> Result<Fate> {
-        settle::fail(self.client, self.name, lease, &failure.error, failure.wait()).await
+        settle::fail(self.client, self.name, lease, &failure.error, failure.wait(), None).await
     }
 
     /// As [`Queue::defer`].
     pub async fn defer(&self, lease: Lease, delay: Duration, reason: Option<&str>) -> Result<Fate> {
-        settle::defer(self.client, self.name, lease, delay, reason).await
+        settle::defer(self.client, self.name, lease, delay, reason, None).await
     }
 
     /// As [`Queue::release`].
     pub async fn release(&self, leases: &[Lease], reason: Option<&str>) -> Result<Vec<MessageId>> {
-        settle::release(self.client, self.name, leases, reason).await
+        settle::release(self.client, self.name, leases, reason, None).await
     }
 
     /// As [`Queue::dead_letter`].
@@ -116,7 +116,7 @@ impl<C: GenericClient> QueueOn<'_, C> {
     ) -> Result<Settled> {
         let nothing = Record::default();
         let error = failure.map_or(&nothing, |failure| &failure.error);
-        dead_letter::dead_letter(self.client, self.name, lease, reason, error).await
+        dead_letter::dead_letter(self.client, self.name, lease, reason, error, None).await
     }
 
     /// As [`Queue::cancel`].

@@ -196,7 +196,7 @@ impl Queue {
     /// # SQL
     /// `sql/functions/vtq.ack.sql`
     pub async fn ack_batch(&self, leases: &[Lease]) -> Result<Vec<MessageId>> {
-        run!(self, "ack in", settle::ack, &self.name, leases)
+        run!(self, "ack in", settle::ack, &self.name, leases, None)
     }
 
     /// Lengthens leases, counted from now. Returns the ids still held, in order. Default length: the queue's.
@@ -219,7 +219,16 @@ impl Queue {
     /// # SQL
     /// `sql/functions/vtq.fail.sql`
     pub async fn fail(&self, lease: Lease, failure: &Failure) -> Result<Fate> {
-        run!(self, "record a failure in", settle::fail, &self.name, lease, &failure.error, failure.wait())
+        run!(
+            self,
+            "record a failure in",
+            settle::fail,
+            &self.name,
+            lease,
+            &failure.error,
+            failure.wait(),
+            None
+        )
     }
 
     /// Gives a delivery back for later. It does not count as an attempt.
@@ -227,7 +236,7 @@ impl Queue {
     /// # SQL
     /// `sql/functions/vtq.defer.sql`
     pub async fn defer(&self, lease: Lease, delay: Duration, reason: Option<&str>) -> Result<Fate> {
-        run!(self, "defer in", settle::defer, &self.name, lease, delay, reason)
+        run!(self, "defer in", settle::defer, &self.name, lease, delay, reason, None)
     }
 
     /// Gives deliveries back at once. They do not count as attempts. Returns the ids released, in order.
@@ -235,7 +244,7 @@ impl Queue {
     /// # SQL
     /// `sql/functions/vtq.release.sql`
     pub async fn release(&self, leases: &[Lease], reason: Option<&str>) -> Result<Vec<MessageId>> {
-        run!(self, "release in", settle::release, &self.name, leases, reason)
+        run!(self, "release in", settle::release, &self.name, leases, reason, None)
     }
 
     /// Moves a held message straight to the dead letters.
@@ -253,7 +262,7 @@ impl Queue {
     ) -> Result<Settled> {
         let nothing = Record::default();
         let error = failure.map_or(&nothing, |failure| &failure.error);
-        run!(self, "dead-letter in", dead_letter::dead_letter, &self.name, lease, reason, error)
+        run!(self, "dead-letter in", dead_letter::dead_letter, &self.name, lease, reason, error, None)
     }
 
     /// Removes a live message, whoever holds it; its holder learns at its next heartbeat. False when it is not there.

@@ -39,6 +39,9 @@ pub enum Fate {
     LeaseLost,
 }
 
+/// The number of the worker whose lease it must be; `None` for whoever is no worker.
+pub(crate) type Holder = Option<i32>;
+
 /// Leases, split into the two arrays that the verbs take.
 struct Pairs {
     ids: Vec<MessageId>,
@@ -59,10 +62,15 @@ pub(crate) async fn ack<C: GenericClient>(
     client: &C,
     queue: &QueueName,
     leases: &[Lease],
+    holder: Holder,
 ) -> Result<Vec<MessageId>> {
     let pairs = Pairs::of(leases);
-    let params: [Param<'_>; 3] =
-        [(&queue.as_str(), Type::TEXT), (&pairs.ids, Type::INT8_ARRAY), (&pairs.read_cts, Type::INT4_ARRAY)];
+    let params: [Param<'_>; 4] = [
+        (&queue.as_str(), Type::TEXT),
+        (&pairs.ids, Type::INT8_ARRAY),
+        (&pairs.read_cts, Type::INT4_ARRAY),
+        (&holder, Type::INT4),
+    ];
     call::values(client, &format!("ack in queue `{queue}`"), crate::sql::ACK, &params).await
 }
 
@@ -89,15 +97,17 @@ pub(crate) async fn beat<C: GenericClient>(
     queue: &QueueName,
     leases: &[(Lease, bool)],
     visibility_timeout: Duration,
+    holder: i32,
 ) -> Result<Vec<MessageId>> {
     let (leases, started): (Vec<Lease>, Vec<bool>) = leases.iter().copied().unzip();
     let pairs = Pairs::of(&leases);
-    let params: [Param<'_>; 5] = [
+    let params: [Param<'_>; 6] = [
         (&queue.as_str(), Type::TEXT),
         (&pairs.ids, Type::INT8_ARRAY),
         (&pairs.read_cts, Type::INT4_ARRAY),
         (&Interval(visibility_timeout), Type::INTERVAL),
         (&started, Type::BOOL_ARRAY),
+        (&holder, Type::INT4),
     ];
     call::values(client, &format!("extend leases in queue `{queue}`"), crate::sql::BEAT, &params).await
 }
@@ -130,15 +140,17 @@ pub(crate) async fn fail<C: GenericClient>(
     lease: Lease,
     error: &Record,
     retry_after: Option<Duration>,
+    holder: Holder,
 ) -> Result<Fate> {
     let what = format!("record a failure in queue `{queue}`");
     let error = payload::encode("error", error)?;
-    let params: [Param<'_>; 5] = [
+    let params: [Param<'_>; 6] = [
         (&queue.as_str(), Type::TEXT),
         (&lease.id, Type::INT8),
         (&lease.read_ct, Type::INT4),
         (&Json(&error), Type::JSONB),
         (&retry_after.map(Interval), Type::INTERVAL),
+        (&holder, Type::INT4),
     ];
     fate(&call::row(client, &what, crate::sql::FAIL, &params).await?, &what)
 }
@@ -150,15 +162,17 @@ pub(crate) async fn defer<C: GenericClient>(
     lease: Lease,
     delay: Duration,
     reason: Option<&str>,
+    holder: Holder,
 ) -> Result<Fate> {
     let what = format!("defer in queue `{queue}`");
     let reason = reason.map(crate::failure::clean);
-    let params: [Param<'_>; 5] = [
+    let params: [Param<'_>; 6] = [
         (&queue.as_str(), Type::TEXT),
         (&lease.id, Type::INT8),
         (&lease.read_ct, Type::INT4),
         (&Interval(delay), Type::INTERVAL),
         (&reason, Type::TEXT),
+        (&holder, Type::INT4),
     ];
     fate(&call::row(client, &what, crate::sql::DEFER, &params).await?, &what)
 }
@@ -169,14 +183,16 @@ pub(crate) async fn release<C: GenericClient>(
     queue: &QueueName,
     leases: &[Lease],
     reason: Option<&str>,
+    holder: Holder,
 ) -> Result<Vec<MessageId>> {
     let pairs = Pairs::of(leases);
     let reason = reason.map(crate::failure::clean);
-    let params: [Param<'_>; 4] = [
+    let params: [Param<'_>; 5] = [
         (&queue.as_str(), Type::TEXT),
         (&pairs.ids, Type::INT8_ARRAY),
         (&pairs.read_cts, Type::INT4_ARRAY),
         (&reason, Type::TEXT),
+        (&holder, Type::INT4),
     ];
     call::values(client, &format!("release in queue `{queue}`"), crate::sql::RELEASE, &params).await
 }

@@ -162,17 +162,17 @@ CROSS JOIN LATERAL vtq.read(CASE s.set WHEN 'off' THEN $1 END, $2, $3, $4, $5, $
 pub(crate) const PEEK: &str = "\
 SELECT msg_id, read_ct, attempt, ready_at, enqueued_at, last_read_at, vt, headers, message, priority, timeout, \
 is_suspect FROM vtq.peek($1, $2)";
-pub(crate) const ACK: &str = "SELECT vtq.ack($1, $2, $3)";
+pub(crate) const ACK: &str = "SELECT vtq.ack($1, $2, $3, $4)";
 pub(crate) const EXTEND: &str = "SELECT vtq.extend($1, $2, $3, $4)";
 /// As [`CLAIM`]: a lost heartbeat is only a heartbeat less.
 pub(crate) const BEAT: &str = "\
 SELECT e FROM (SELECT set_config('synchronous_commit', 'off', true) AS set) AS s \
-CROSS JOIN LATERAL vtq.extend(CASE s.set WHEN 'off' THEN $1 END, $2, $3, $4, $5) AS e";
+CROSS JOIN LATERAL vtq.extend(CASE s.set WHEN 'off' THEN $1 END, $2, $3, $4, $5, $6) AS e";
 pub(crate) const LATE: &str = "SELECT vtq._late($1, $2, $3, $4)";
-pub(crate) const FAIL: &str = "SELECT outcome, vt FROM vtq.fail($1, $2, $3, $4, $5)";
-pub(crate) const DEFER: &str = "SELECT outcome, vt FROM vtq.defer($1, $2, $3, $4, $5)";
-pub(crate) const RELEASE: &str = "SELECT vtq.release($1, $2, $3, $4)";
-pub(crate) const DEAD_LETTER: &str = "SELECT vtq.dead_letter($1, $2, $3, $4, $5)";
+pub(crate) const FAIL: &str = "SELECT outcome, vt FROM vtq.fail($1, $2, $3, $4, $5, $6)";
+pub(crate) const DEFER: &str = "SELECT outcome, vt FROM vtq.defer($1, $2, $3, $4, $5, $6)";
+pub(crate) const RELEASE: &str = "SELECT vtq.release($1, $2, $3, $4, $5)";
+pub(crate) const DEAD_LETTER: &str = "SELECT vtq.dead_letter($1, $2, $3, $4, $5, $6)";
 pub(crate) const CANCEL: &str = "SELECT vtq.cancel($1, $2)";
 pub(crate) const RUN_NOW: &str = "SELECT vtq.run_now($1, $2)";
 pub(crate) const REDRIVE: &str = "SELECT vtq.redrive($1, $2, $3)";

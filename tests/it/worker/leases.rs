@@ -162,3 +162,61 @@ async fn taken_over_run_cannot_settle() {
     assert_eq!((stopped.done, stopped.lost), (0, 1));
     assert_eq!(bench.queue.ack(other[0].lease).await.unwrap(), vtq::Settled::Done);
 }
+
+/// As a crash of the server does that comes before the claim was on disk.
+async fn undo_claim(bench: &Bench) {
+    let undo = "UPDATE vtq.q SET vt = ready_at, read_ct = 0, started_read_ct = 0, last_read_at = NULL, holder = NULL";
+    assert_eq!(bench.client.execute(undo, &[]).await.unwrap(), 1);
+}
+
+async fn holder(bench: &Bench) -> i64 {
+    bench.number("SELECT coalesce(max(holder), 0)::bigint FROM vtq.q").await
+}
+
+/// Both have been given delivery 1 of the message: the number of the worker tells them apart.
+#[tokio::test(flavor = "multi_thread")]
+async fn worker_whose_claim_was_undone_cannot_settle_anothers_run() {
+    let bench = Bench::new(QueueOptions::new()).await;
+    let gates = [Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0))];
+    let first = bench.start(gated(gates[0].clone()), |b| b);
+    until("the first to be there", async || bench.number("SELECT count(*) FROM vtq._worker").await == 1)
+        .await;
+    bench.queue.send(&1).await.unwrap();
+    until("the first to hold it", async || holder(&bench).await == 1).await;
+    // The first would take it back itself, and be right to: it is kept from reading.
+    bench.queue.pause(None, None).await.unwrap();
+    undo_claim(&bench).await;
+    bench
+        .client
+        .batch_execute("SELECT vtq.resume('q'); SELECT vtq.read('q', holder => 77, qty => 1)")
+        .await
+        .unwrap();
+    assert_eq!(holder(&bench).await, 77);
+
+    gates[0].add_permits(1);
+    let stopped = first.stop().await;
+
+    assert_eq!((stopped.done, stopped.lost), (0, 1));
+    let held = "SELECT count(*) FROM vtq.extend('q', '{1}', '{1}', holder => 77)";
+    assert_eq!(bench.number(held).await, 1, "the second still holds it");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn claim_that_was_undone_and_comes_back_starts_no_second_run() {
+    let bench = Bench::new(QueueOptions::new()).await;
+    bench.queue.send(&1).await.unwrap();
+    let gate = Arc::new(Semaphore::new(0));
+    let worker = bench.start(gated(gate.clone()), |b| b);
+    let events = worker.events.clone();
+    let starts = || events.count(|event| matches!(event, WorkerEvent::RunStarted { .. }));
+    until("the run to start", async || starts() == 1).await;
+
+    undo_claim(&bench).await;
+    until("it to be claimed again", async || holder(&bench).await == 1).await;
+    gate.add_permits(1);
+    until("the archive to have it", async || bench.number("SELECT count(*) FROM vtq.q_archive").await == 1)
+        .await;
+
+    assert_eq!(starts(), 1);
+    assert_eq!(worker.stop().await.done, 1);
+}

@@ -8,7 +8,7 @@ use tokio_postgres::types::Type;
 
 use super::connection::Connected;
 use super::event::WorkerEvent;
-use super::flight::{Flight, Phase};
+use super::flight::{Begun, Flight, Phase};
 use super::handler::Cancel;
 use super::health::chain;
 use super::plan::{Delivery, Plan, count, lock};
@@ -31,6 +31,8 @@ const HEARING_POLL: Duration = Duration::from_secs(30);
 const DEAF_POLL: Duration = Duration::from_secs(1);
 /// A read from the front may cost a tenth of the time, and need not come more often than this.
 const LEAST_BETWEEN_FULL: Duration = Duration::from_millis(20);
+/// A read that took long for another reason, such as a huge message, must not put off the next for minutes.
+const MOST_BETWEEN_FULL: Duration = Duration::from_secs(5);
 const LEAST_BETWEEN_SWEEPS: Duration = Duration::from_secs(1);
 /// How long an announcement outlives the sleep it was made for.
 const ANNOUNCED_FOR: Duration = Duration::from_secs(60);
@@ -48,6 +50,8 @@ struct Memory {
     sweep_due: Option<Instant>,
     trouble_until: Option<Instant>,
     is_in_trouble: bool,
+    /// Whether the last read brought a suspect. They run one by one, so more than one a read would only be given back.
+    meets_suspects: bool,
 }
 
 /// How a round of reads went.
@@ -108,6 +112,11 @@ impl Fetcher {
             // Its end stirs, and not before then is there room.
             return Round::default();
         }
+        if plan.take_rewind() {
+            for memory in &mut self.memories {
+                memory.full_due = None;
+            }
+        }
         let mut round = Round { is_drained: true, ..Round::default() };
         for (place, capsule) in plan.capsules.iter().enumerate() {
             let mut room = capsule.room(plan.flights().len()).min(MOST_AT_ONCE);
@@ -150,6 +159,7 @@ impl Fetcher {
             memory.levels = levels;
         }
         let is_full = memory.full_due.is_none_or(|due| due <= now);
+        let qty = if memory.meets_suspects { 1 } else { qty };
         let plan = self.plan.clone();
         let Some(client) = self.connected.client(&plan.stop).await else { return (0, false) };
         *lock(&plan.last_claim) = Some(Instant::now());
@@ -177,7 +187,7 @@ impl Fetcher {
         let memory = &mut self.memories[queue];
         if let Some(since) = full_since {
             let took = since.elapsed();
-            memory.full_due = Some(Instant::now() + LEAST_BETWEEN_FULL.max(took * 10));
+            memory.full_due = Some(Instant::now() + (took * 10).clamp(LEAST_BETWEEN_FULL, MOST_BETWEEN_FULL));
         }
         for message in &messages {
             if let Some(level) = memory.levels.iter().position(|level| *level == message.priority) {
@@ -189,7 +199,10 @@ impl Fetcher {
             plan.events.tell(WorkerEvent::QueueBack { queue: plan.queues[queue].name.clone() });
         }
         let held_until = asked_at + plan.visibility_timeout(queue);
-        for message in &messages {
+        let is_any_suspect = messages.iter().any(|message| message.is_suspect);
+        self.memories[queue].meets_suspects = is_any_suspect;
+        let mut begun = Vec::with_capacity(messages.len());
+        for message in messages {
             let flight = Flight {
                 lease: message.lease,
                 attempt: message.attempt,
@@ -198,16 +211,21 @@ impl Fetcher {
                 is_marked: false,
                 held_until,
             };
-            if plan.flights().begin(queue, flight).is_some() {
-                count(&plan.tally.lost);
-                let name = plan.queues[queue].name.clone();
-                plan.events.tell(WorkerEvent::LeaseLost { queue: name, id: message.lease.id });
+            match plan.flights().begin(queue, flight) {
+                Begun::New => {}
+                Begun::Overtook => {
+                    count(&plan.tally.lost);
+                    let name = plan.queues[queue].name.clone();
+                    plan.events.tell(WorkerEvent::LeaseLost { queue: name, id: message.lease.id });
+                }
+                Begun::Held => continue,
             }
+            begun.push(Delivery { queue, message });
         }
         let Some(capsule) = plan.capsules.iter().find(|capsule| capsule.queues.contains(&queue)) else {
             return;
         };
-        capsule.accept(messages.into_iter().map(|message| Delivery { queue, message }));
+        capsule.accept(begun);
     }
 
     /// Sweeps now and then. A read from the front that comes back short has swept already, in SQL; a busy queue's

@@ -30,18 +30,37 @@ pub(super) enum Phase {
     Ending,
 }
 
+/// What a delivery found when it was added.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Begun {
+    New,
+    /// An older delivery of the message, now lost.
+    Overtook,
+    /// Itself.
+    Held,
+}
+
 /// All of them, by queue (its place in the plan) and message.
 #[derive(Debug, Default)]
 pub(super) struct Flights(HashMap<(usize, MessageId), Flight>);
 
 impl Flights {
-    /// Adds a delivery. An older one of the same message has lost its lease: it is cancelled and returned.
-    pub(super) fn begin(&mut self, queue: usize, flight: Flight) -> Option<Flight> {
-        let older = self.0.insert((queue, flight.lease.id), flight);
-        if let Some(older) = &older {
-            older.cancel.give(CancelCause::LeaseLost);
+    /// Adds a delivery. An older one of the same message has lost its lease, and is cancelled.
+    ///
+    /// The same lease once more is a claim that a crash of the server has undone, and that has come back to this
+    /// process: the run that holds it goes on, and must not be joined by another.
+    pub(super) fn begin(&mut self, queue: usize, flight: Flight) -> Begun {
+        let key = (queue, flight.lease.id);
+        if self.0.get(&key).is_some_and(|older| older.lease == flight.lease) {
+            return Begun::Held;
         }
-        older
+        match self.0.insert(key, flight) {
+            Some(older) => {
+                older.cancel.give(CancelCause::LeaseLost);
+                Begun::Overtook
+            }
+            None => Begun::New,
+        }
     }
 
     /// Marks a delivery as started; false when its lease is lost or given back, or may have lapsed while it waited.

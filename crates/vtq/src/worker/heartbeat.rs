@@ -91,7 +91,10 @@ async fn extend(plan: &Arc<Plan>, connected: &mut Connected, queue: usize, lease
     let Some(client) = connected.client(&plan.close).await else { return false };
     let asked_at = Instant::now();
     let name = &plan.queues[queue].name;
-    match connected.bounded("extend leases", settle::beat(&*client, name, leases, length)).await {
+    match connected
+        .bounded("extend leases", settle::beat(&*client, name, leases, length, plan.number()))
+        .await
+    {
         Ok(held) => {
             connected.worked();
             plan.flights().extended(queue, leases, asked_at + length);

@@ -55,6 +55,8 @@ pub(super) struct Plan {
     pub(super) last_claim: Mutex<Option<Instant>>,
     /// This worker's number in the database.
     number: AtomicI32,
+    /// Whether messages lie before the fetcher's floors that this process put there.
+    rewind: AtomicBool,
     /// Whether the listener hears.
     hearing: AtomicBool,
 }
@@ -150,8 +152,19 @@ impl Plan {
             tally: Tally::default(),
             last_claim: Mutex::default(),
             number: AtomicI32::new(0),
+            rewind: AtomicBool::new(false),
             hearing: AtomicBool::new(false),
         })
+    }
+
+    /// Has the fetcher read from the front next.
+    pub(super) fn rewind(&self) {
+        self.rewind.store(true, Ordering::Release);
+        self.stir.notify_one();
+    }
+
+    pub(super) fn take_rewind(&self) -> bool {
+        self.rewind.swap(false, Ordering::AcqRel)
     }
 
     /// Takes note of the number that the database gives this worker.

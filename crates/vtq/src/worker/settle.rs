@@ -18,7 +18,7 @@ use crate::dead_letter::{self, Reason};
 use crate::error::{Error, ErrorKind, Result};
 use crate::failure::{Failure, Verdict as Wish};
 use crate::message::Lease;
-use crate::settle::{self, Fate, Settled};
+use crate::settle::{self, Fate, Holder, Settled};
 
 /// The most outcomes in one batch: the locks of a batch are held until its commit.
 const BATCH: usize = 1000;
@@ -158,9 +158,10 @@ fn give_up_if_hopeless(plan: &Plan, queue: usize, backlog: &mut Backlog, error: 
 /// Records one queue's outcomes: acks and releases as batches, the rest one by one, many at a time.
 async fn record(plan: &Plan, client: &Client, queue: usize, batch: &[Ended], is_repeat: bool) -> Result<()> {
     let name = &plan.queues[queue].name;
+    let holder = Some(plan.number());
     let done: Vec<&Ended> = batch.iter().filter(|ended| matches!(ended.verdict, Verdict::Done)).collect();
     for part in done.chunks(BATCH) {
-        let settled = settle::ack(client, name, &leases(part)).await?;
+        let settled = settle::ack(client, name, &leases(part), holder).await?;
         conclude(plan, part, &settled, Ending::Done, is_repeat);
     }
     let mut released: Vec<(&str, Vec<&Ended>)> = Vec::new();
@@ -174,7 +175,7 @@ async fn record(plan: &Plan, client: &Client, queue: usize, batch: &[Ended], is_
     }
     for (reason, part) in released {
         let reason = Some(reason).filter(|reason| !reason.is_empty());
-        let settled = settle::release(client, name, &leases(&part), reason).await?;
+        let settled = settle::release(client, name, &leases(&part), reason, holder).await?;
         conclude(plan, &part, &settled, Ending::GivenBack, is_repeat);
     }
     let late: Vec<(Lease, bool)> = batch.iter().filter_map(late_run).collect();
@@ -184,7 +185,7 @@ async fn record(plan: &Plan, client: &Client, queue: usize, batch: &[Ended], is_
     let single: Vec<&Ended> =
         batch.iter().filter(|ended| matches!(ended.verdict, Verdict::Fail(_) | Verdict::Defer(..))).collect();
     for part in single.chunks(PIPELINE) {
-        let results = join_all(part.iter().map(|ended| record_one(client, name, ended))).await;
+        let results = join_all(part.iter().map(|ended| record_one(client, name, ended, holder))).await;
         let mut first_error = None;
         for (ended, result) in part.iter().zip(results) {
             match result {
@@ -211,15 +212,23 @@ fn leases(part: &[&Ended]) -> Vec<Lease> {
     part.iter().map(|ended| ended.lease).collect()
 }
 
-async fn record_one(client: &Client, queue: &crate::name::QueueName, ended: &Ended) -> Result<Ending> {
+async fn record_one(
+    client: &Client,
+    queue: &crate::name::QueueName,
+    ended: &Ended,
+    holder: Holder,
+) -> Result<Ending> {
     let fate = match &ended.verdict {
         Verdict::Fail(failure) => match failure.verdict {
-            Wish::Retry(wait) => settle::fail(client, queue, ended.lease, &failure.error, wait).await?,
+            Wish::Retry(wait) => {
+                settle::fail(client, queue, ended.lease, &failure.error, wait, holder).await?
+            }
             Wish::Permanent | Wish::Undecodable => {
                 let is_permanent = failure.verdict == Wish::Permanent;
                 let reason = if is_permanent { Reason::PermanentFailure } else { Reason::Undecodable };
                 return Ok(
-                    match dead_letter::dead_letter(client, queue, ended.lease, reason, &failure.error).await?
+                    match dead_letter::dead_letter(client, queue, ended.lease, reason, &failure.error, holder)
+                        .await?
                     {
                         Settled::Done => Ending::Dead,
                         Settled::LeaseLost => Ending::LeaseLost,
@@ -228,7 +237,7 @@ async fn record_one(client: &Client, queue: &crate::name::QueueName, ended: &End
             }
         },
         Verdict::Defer(delay, reason) => {
-            settle::defer(client, queue, ended.lease, *delay, reason.as_deref()).await?
+            settle::defer(client, queue, ended.lease, *delay, reason.as_deref(), holder).await?
         }
         Verdict::Done | Verdict::Release(_) | Verdict::Late(_) | Verdict::Mark(_) => {
             return Ok(Ending::LeaseLost);
@@ -244,6 +253,10 @@ async fn record_one(client: &Client, queue: &crate::name::QueueName, ended: &End
 
 /// Ends the deliveries of a batch: those that were settled, and those that were not.
 fn conclude(plan: &Plan, part: &[&Ended], settled: &[i64], ending: Ending, is_repeat: bool) {
+    if ending == Ending::GivenBack {
+        // What was given back lies before the fetcher's floors.
+        plan.rewind();
+    }
     for ended in part {
         let is_settled = settled.binary_search(&ended.lease.id).is_ok();
         let otherwise = if is_repeat { Ending::Unknown } else { Ending::LeaseLost };
