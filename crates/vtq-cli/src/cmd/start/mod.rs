@@ -70,11 +70,13 @@ pub(crate) struct StartArgs {
 
     /// Keep this command running and hand it messages as lines of JSON
     ///
-    /// Through `sh -c`; one process for each message at a time, started when it is first needed. For each message one line goes to its standard input: {"msg_id", "read_ct", "attempt",
-    /// "queue", "headers", "message"}. It answers with one line: {"outcome": "done"}, or "retry" with "retry_after"
-    /// (seconds) and "error" (a text, or an object with "class", "code", "message", "detail"), "defer" with "delay"
-    /// (seconds) and "reason", "permanent" or "undecodable" with "error". It must flush each line, and end when its
-    /// input ends. One that crashes, or answers anything else, fails its message, to be retried, and is replaced.
+    /// Through `sh -c`; one process for each message at a time, started when it is first needed. For each message one
+    /// line goes to its standard input: {"msg_id", "read_ct", "attempt", "queue", "headers", "message"}. It answers with
+    /// one line: {"outcome": "done"}, or "retry" with "retry_after" (seconds) and "error" (a text, or an object with
+    /// "class", "code", "message", "detail"), "defer" with "delay" (seconds) and "reason", "permanent" or "undecodable"
+    /// with "error". An answer that has "msg_id" is checked against the message; without it, a stray line that comes
+    /// late passes for the answer to the next one. It must flush each line, and end when its input ends. One that
+    /// crashes, or answers anything else, fails its message, to be retried, and is replaced.
     #[arg(long, group = "handler", value_name = "COMMAND", value_parser = command)]
     pipe: Option<String>,
 
