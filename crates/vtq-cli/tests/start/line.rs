@@ -17,7 +17,7 @@ async fn mistakes_are_named_in_one_line_and_exit_with_2() {
         (&["--queues", "q", "--url", "nonsense"], "--url is no address"),
         (&["--queues", "q", "--url", "ftp://host/"], "must begin with http:// or https://"),
         (&["--queues", "q, q", "--exec", "true"], "queue `q` is given twice"),
-        (&["--queues", "nope", "--exec", "true"], "queue `nope` does not exist"),
+        (&["--queues", "nope", "--exec", "true"], "queue \"nope\" does not exist"),
         (&["--queues", "q", "--exec", "true", "--vt", "3s", "--heartbeat", "2s"], "too slow for queue `q`"),
         (&["--queues", "q", "--exec", "true", "--no-listen", "--listen-url", "x"], "cannot be used with"),
     ] {

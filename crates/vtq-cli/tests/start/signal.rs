@@ -149,5 +149,5 @@ async fn worker_waits_for_a_database_that_is_away_and_can_be_stopped_meanwhile()
     // The queue is missing in that database: it was asked.
     let ended = worker.ended().await;
     assert_eq!(ended.code, Some(2));
-    assert!(ended.stderr.contains("queue `q` does not exist"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("queue \"q\" does not exist"), "{}", ended.stderr);
 }
