@@ -1,12 +1,8 @@
 //! The database that each test's own is cloned from.
 
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
-
 use sha2::{Digest, Sha256};
 use tokio_postgres::Client;
-use vtq::ConnectOptions;
+use vtq::{ConnectOptions, Vtq};
 
 use crate::server::with_database;
 
@@ -30,9 +26,9 @@ async fn migrate(url: &str) -> vtq::Result<()> {
 
 /// Makes sure that the template exists, and returns its name.
 ///
-/// The name holds a hash of sql/, so that on a server that outlives the run a changed file means a new template.
+/// The name holds a hash of the SQL, so that on a server that outlives the run a changed file means a new template.
 pub(crate) async fn prepare(admin: &Client, url: &str) -> Result<String, Failure> {
-    let hash = hash_of(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../sql")))?;
+    let hash = hash_of(&Vtq::schema_sql());
     let name = format!("vtq_template_{hash}");
 
     admin.execute("SELECT pg_advisory_lock($1)", &[&LOCK]).await?;
@@ -90,29 +86,7 @@ pub(crate) async fn sweep(admin: &Client, template: &str) -> Result<(), Failure>
     Ok(())
 }
 
-/// Twelve hexadecimal digits for the names and contents of all files in `folder`.
-fn hash_of(folder: &Path) -> io::Result<String> {
-    let mut files = Vec::new();
-    collect(folder, &mut files)?;
-    files.sort();
-    let mut hash = Sha256::new();
-    for file in files {
-        let name = file.strip_prefix(folder).unwrap_or(&file).to_string_lossy().into_owned();
-        let content = fs::read(&file)?;
-        hash.update(format!("{name}\0{}\0", content.len()));
-        hash.update(content);
-    }
-    Ok(hash.finalize().iter().take(6).map(|byte| format!("{byte:02x}")).collect())
-}
-
-fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
-    for entry in fs::read_dir(folder)? {
-        let path = entry?.path();
-        if path.is_dir() {
-            collect(&path, files)?;
-        } else {
-            files.push(path);
-        }
-    }
-    Ok(())
+/// Twelve hexadecimal digits for all of the SQL that is installed. The tests may run where the repository is not.
+fn hash_of(sql: &str) -> String {
+    Sha256::digest(sql).iter().take(6).map(|byte| format!("{byte:02x}")).collect()
 }
