@@ -64,11 +64,18 @@ BEGIN
             , r.message
         FROM removed AS r
         LEFT JOIN LATERAL (
-            -- The last delivery that left an error, which need not be the last delivery.
+            -- The last delivery that left an error, which need not be the last delivery. Not one of a trip before:
+            -- the row that ended it granted no further run.
             SELECT a.attempt, a.ended_at, a.error_class, a.error_code, a.error_message, a.error_detail, a.worker
             FROM vtq.%3$I AS a
             WHERE a.msg_id = r.msg_id
                 AND coalesce(a.error_class, a.error_code, a.error_message, a.error_detail) IS NOT NULL
+                AND a.read_ct > coalesce((
+                    SELECT max(b.read_ct)
+                    FROM vtq.%3$I AS b
+                    WHERE b.msg_id = r.msg_id AND b.read_ct < r.read_ct AND b.vt IS NULL
+                        AND b.outcome NOT IN ('late_success', 'late_failure')
+                ), 0)
             ORDER BY a.read_ct DESC
             LIMIT 1
         ) AS e ON true

@@ -1,6 +1,8 @@
 -- vtq.workers: the worker processes, the one that has run longest first.
 --   returns  one row per process. heartbeat_age: since its last sign of life · last_claim_age: since its fetch loop
---            last asked for messages, null: never · in_flight: messages it held at its last sign of life.
+--            last asked for messages, null: never · in_flight: messages it held at its last sign of life ·
+--            wake_up: how it learns of work when idle: listening · deaf (meant to listen and hears nothing: it polls) ·
+--            polling · null: not known yet.
 --            A worker that stopped cleanly has no row; one that was killed has one for a day
 CREATE OR REPLACE FUNCTION vtq.workers()
 RETURNS TABLE (
@@ -14,7 +16,8 @@ RETURNS TABLE (
     heartbeat_age interval,
     last_claim_at timestamptz,
     last_claim_age interval,
-    in_flight integer
+    in_flight integer,
+    wake_up text
 )
 LANGUAGE plpgsql
 STABLE
@@ -25,7 +28,7 @@ DECLARE
 BEGIN
     RETURN QUERY
     SELECT w.worker_id, w.host, w.pid, w.version, w.queues, w.started_at, w.heartbeat_at, at - w.heartbeat_at,
-        w.last_claim_at, at - w.last_claim_at, w.in_flight
+        w.last_claim_at, at - w.last_claim_at, w.in_flight, w.wake_up
     FROM vtq._worker AS w
     ORDER BY w.started_at, w.worker_id COLLATE "C";
 END;

@@ -154,6 +154,9 @@ async fn listener_behind_a_pooler_knows_that_it_is_deaf() {
     for worker in &stage.workers {
         assert_eq!(worker.events.count(deaf), 1, "told once");
     }
+    let workers = "SELECT count(*) FROM vtq.workers() WHERE wake_up = 'deaf'";
+    let count: i64 = client.query_one(workers, &[]).await.unwrap().get(0);
+    assert_eq!(count, stage.workers.len() as i64, "the status shows it");
     no_statement_went_astray(&stage);
     stage.verify_sent(sent, Doubles::Never).await;
 }

@@ -156,6 +156,9 @@ pub struct WorkerInfo {
     pub last_claim_age: Option<Duration>,
     /// How many messages it held then.
     pub in_flight: i32,
+    /// How it learns of work when it is idle: `listening`, `deaf` (meant to listen, hears nothing, and polls instead)
+    /// or `polling`; nothing while it is not known.
+    pub wake_up: Option<String>,
 }
 
 impl Vtq {
@@ -195,6 +198,7 @@ async fn workers<C: GenericClient>(client: &C) -> Result<Vec<WorkerInfo>> {
             last_claim_at: column(row, 8, what)?,
             last_claim_age: column::<Option<Interval>>(row, 9, what)?.map(|age| age.0),
             in_flight: column(row, 10, what)?,
+            wake_up: column(row, 11, what)?,
         })
     };
     rows.iter().map(worker).collect()

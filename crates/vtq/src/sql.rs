@@ -205,12 +205,12 @@ oldest_dead_age, last_error_class, sent_total, CASE WHEN isfinite(paused_until) 
 paused_until IS NOT NULL, pause_reason, table_bytes, estimated, error FROM vtq.metrics_all($1)";
 pub(crate) const WORKERS: &str = "\
 SELECT worker_id, host, pid, version, queues, started_at, heartbeat_at, heartbeat_age, last_claim_at, \
-last_claim_age, in_flight FROM vtq.workers()";
+last_claim_age, in_flight, wake_up FROM vtq.workers()";
 pub(crate) const NOW: &str = "SELECT clock_timestamp()";
 pub(crate) const DOZE: &str = "SELECT due_in, is_written FROM vtq._doze($1, $2, $3)";
 pub(crate) const RISE: &str = "SELECT vtq._rise($1)";
 pub(crate) const SIGN_OF_LIFE: &str =
-    "SELECT queue, visibility_timeout, priorities, worker_no FROM vtq._beat($1, $2, $3, $4, $5, $6, $7)";
+    "SELECT queue, visibility_timeout, priorities, worker_no FROM vtq._beat($1, $2, $3, $4, $5, $6, $7, $8)";
 pub(crate) const LEAVE: &str = "SELECT vtq._leave($1)";
 /// Asks for a notification on a channel of this connection's own: whoever can hear it can hear the others.
 pub(crate) const NOTIFY: &str = "SELECT pg_notify($1, '')";

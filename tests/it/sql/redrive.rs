@@ -41,6 +41,21 @@ async fn a_redriven_message_is_the_same_with_a_new_budget() {
 }
 
 #[tokio::test]
+async fn a_trip_that_leaves_no_error_does_not_show_the_error_of_the_trip_before() {
+    let s = with_letters(1).await;
+    let class = "SELECT headers #>> '{vtq_dead_letter,error_class}' AS class FROM vtq.q_dlq";
+    assert_eq!(s.row(class).await, json!({"class": "C1"}));
+    s.run("SELECT vtq.redrive('q', 1)").await;
+
+    s.run("SELECT vtq.read('q', '1 ms')").await;
+    s.run("SELECT pg_sleep(0.01), vtq.sweep('q')").await;
+
+    assert_eq!(s.row(class).await, json!({"class": null}));
+    let reason = s.row("SELECT headers #>> '{vtq_dead_letter,reason}' AS reason FROM vtq.q_dlq").await;
+    assert_eq!(reason, json!({"reason": "worker_died"}));
+}
+
+#[tokio::test]
 async fn trips_are_counted_in_the_block_and_in_the_headers() {
     let s = with_letters(1).await;
 

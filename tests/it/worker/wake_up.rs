@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use vtq::{Outgoing, QueueOptions, SendOptions, WakeUp, WorkerEvent, handler_fn};
+use vtq::{ConnectOptions, Outgoing, QueueOptions, SendOptions, WakeUp, WorkerEvent, handler_fn};
 
 use super::{Bench, Running, until};
 
@@ -111,8 +111,30 @@ async fn killed_listener_comes_back() {
     bench.queue.send(&1).await.unwrap();
 
     archived(&bench, 1).await;
+    until("the status to say that it listens", async || wake_up(&bench).await.as_deref() == Some("listening"))
+        .await;
     assert_eq!(killed, 1);
     assert_eq!(events.count(|e| matches!(e, WorkerEvent::ListenerDeaf { .. })), 1);
+    worker.stop().await;
+}
+
+/// What `vtq status` shows of the one worker's wake-up.
+async fn wake_up(bench: &Bench) -> Option<String> {
+    let workers = bench.vtq.workers().await.unwrap();
+    workers.into_iter().next().and_then(|worker| worker.wake_up)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn deaf_listener_shows_in_the_status_and_the_work_goes_on() {
+    let bench = Bench::new(QueueOptions::new()).await;
+    let nobody = ConnectOptions::from_url("postgresql://postgres@127.0.0.1:1/postgres").unwrap().lazy().unwrap();
+    let wake_up_at = WakeUp::ListenAt(nobody);
+    let worker = bench.start(handler_fn(|_, _| async {}), |builder| builder.wake_up(wake_up_at));
+
+    bench.queue.send(&1).await.unwrap();
+
+    archived(&bench, 1).await;
+    until("the status to say so", async || wake_up(&bench).await.as_deref() == Some("deaf")).await;
     worker.stop().await;
 }
 
@@ -129,6 +151,7 @@ async fn worker_that_only_polls_has_no_listener() {
     let listeners = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE '%LISTEN%' \
                      AND pid <> pg_backend_pid()";
     assert_eq!(bench.number(listeners).await, 0);
+    assert_eq!(wake_up(&bench).await.as_deref(), Some("polling"));
     worker.stop().await;
 }
 

@@ -27,6 +27,7 @@ struct Document<'a> {
     last_claim_at: Option<DateTime<Utc>>,
     last_claim_age_ms: Option<u64>,
     in_flight: i32,
+    wake_up: Option<&'a str>,
 }
 
 pub(super) async fn run(global: &Global, output: Output) -> anyhow::Result<Exit> {
@@ -43,7 +44,7 @@ pub(super) async fn run(global: &Global, output: Output) -> anyhow::Result<Exit>
 
 fn table(workers: &[WorkerInfo]) -> Table {
     let heads =
-        ["worker", "host", "pid", "version", "queues", "in flight", "heartbeat", "last claim", "started"];
+        ["worker", "host", "pid", "version", "queues", "in flight", "heartbeat", "last claim", "wake-up", "started"];
     let mut table = Table::new(heads);
     for worker in workers {
         table.row([
@@ -55,6 +56,7 @@ fn table(workers: &[WorkerInfo]) -> Table {
             Cell::number(worker.in_flight),
             age(Some(worker.heartbeat_age)),
             age(worker.last_claim_age),
+            wake_up(worker.wake_up.as_deref()),
             Cell::text(instant(worker.started_at)),
         ]);
     }
@@ -66,6 +68,12 @@ fn age(age: Option<Duration>) -> Cell {
         None => Cell::text("never"),
         Some(age) => Cell::text(ago(age)).tone(if age > SUSPICIOUS { Tone::Bad } else { Tone::Plain }),
     }
+}
+
+/// A deaf worker still works, and learns late of what comes.
+fn wake_up(wake_up: Option<&str>) -> Cell {
+    let tone = if wake_up == Some("deaf") { Tone::Bad } else { Tone::Plain };
+    Cell::text(wake_up.unwrap_or("-")).tone(tone)
 }
 
 fn document(worker: &WorkerInfo) -> Document<'_> {
@@ -81,5 +89,6 @@ fn document(worker: &WorkerInfo) -> Document<'_> {
         last_claim_at: worker.last_claim_at,
         last_claim_age_ms: worker.last_claim_age.map(millis),
         in_flight: worker.in_flight,
+        wake_up: worker.wake_up.as_deref(),
     }
 }

@@ -95,7 +95,7 @@ async fn an_empty_database_has_nothing_to_show() {
 #[tokio::test]
 async fn a_worker_is_shown_with_its_last_signs_of_life_and_work() {
     let cli = Cli::with_queues(&["orders"]).await;
-    cli.sql("SELECT vtq._beat('w1', 'host1', 42, '0.1.0', ARRAY['orders'], interval '5 min', 3)").await;
+    cli.sql("SELECT vtq._beat('w1', 'host1', 42, '0.1.0', ARRAY['orders'], interval '5 min', 3, 'deaf')").await;
     cli.sql("SELECT vtq._beat('w2', 'host2', 43, '0.1.0', ARRAY['orders', 'mails'], NULL, 0)").await;
 
     let text = cli.run(&["status"]).done();
@@ -104,9 +104,11 @@ async fn a_worker_is_shown_with_its_last_signs_of_life_and_work() {
     let first = words(text.lines().nth(1).unwrap());
     assert_eq!(&first[..6], ["w1", "host1", "42", "0.1.0", "orders", "3"]);
     assert_eq!(first[7].split_whitespace().next(), Some("5m"), "{text}");
+    assert_eq!(first[first.len() - 2], "deaf", "{text}");
     assert!(text.lines().nth(2).unwrap().contains("never"), "{text}");
     assert_eq!((&json[0]["pid"], &json[0]["in_flight"]), (&json!(42), &json!(3)));
     assert!(json[0]["last_claim_age_ms"].as_u64().is_some_and(|age| age >= 300_000));
     assert!(json[0]["heartbeat_age_ms"].as_u64().is_some_and(|age| age < 60_000));
     assert_eq!(json[1]["last_claim_at"], Value::Null);
+    assert_eq!((&json[0]["wake_up"], &json[1]["wake_up"]), (&json!("deaf"), &Value::Null));
 }

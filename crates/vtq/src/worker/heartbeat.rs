@@ -32,6 +32,8 @@ const MARK_AFTER: Duration = Duration::from_secs(1);
 pub(super) struct Heart {
     last_beat: Option<Instant>,
     last_sign: Option<Instant>,
+    /// What it last said of its listener.
+    last_wake_up: Option<&'static str>,
 }
 
 impl Heart {
@@ -64,13 +66,15 @@ impl Heart {
     /// Says that the process lives when it is time, and takes note of what the queues are set to.
     async fn sign(&mut self, plan: &Arc<Plan>, connected: &mut Connected) {
         let every = if plan.flights().len() == 0 { SIGN_EVERY_WHEN_IDLE } else { SIGN_EVERY };
-        if self.last_sign.is_some_and(|last| last.elapsed() < every) {
+        let wake_up = plan.wake_up();
+        if self.last_wake_up == wake_up && self.last_sign.is_some_and(|last| last.elapsed() < every) {
             return;
         }
         let Some(client) = connected.client(&plan.close).await else { return };
         match connected.bounded("give a sign of life", sign(plan, &*client)).await {
             Ok(settings) => {
                 self.last_sign = Some(Instant::now());
+                self.last_wake_up = wake_up;
                 for served in &plan.queues {
                     if let Some((_, setting)) = settings.iter().find(|(name, _)| name == served.name.as_str())
                     {
@@ -150,7 +154,8 @@ pub(super) async fn sign<C: tokio_postgres::GenericClient>(
     let queues = plan.queue_names();
     let last_claim = lock(&plan.last_claim).map(|at| Interval(at.elapsed()));
     let in_flight = plan.flights().len() as i32;
-    let params: [Param<'_>; 7] = [
+    let wake_up = plan.wake_up();
+    let params: [Param<'_>; 8] = [
         (&&*plan.worker_id, Type::TEXT),
         (&host, Type::TEXT),
         (&pid, Type::INT4),
@@ -158,6 +163,7 @@ pub(super) async fn sign<C: tokio_postgres::GenericClient>(
         (&queues, Type::TEXT_ARRAY),
         (&last_claim, Type::INTERVAL),
         (&in_flight, Type::INT4),
+        (&wake_up, Type::TEXT),
     ];
     let rows = call::rows(client, what, sql::SIGN_OF_LIFE, &params).await?;
     if let Some(row) = rows.first() {

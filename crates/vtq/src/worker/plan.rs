@@ -10,7 +10,7 @@ use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use super::Stopped;
-use super::builder::{Settings, WorkerBuilder};
+use super::builder::{Settings, WakeUp, WorkerBuilder};
 use super::event::Events;
 use super::flight::Flights;
 use super::handler::AnyHandler;
@@ -57,8 +57,8 @@ pub(super) struct Plan {
     number: AtomicI32,
     /// Whether messages lie before the fetcher's floors that this process put there.
     rewind: AtomicBool,
-    /// Whether the listener hears.
-    hearing: AtomicBool,
+    /// Whether the listener hears; nothing as long as it has not said.
+    hearing: Mutex<Option<bool>>,
 }
 
 /// A queue that is served, and what it is set to.
@@ -153,7 +153,7 @@ impl Plan {
             last_claim: Mutex::default(),
             number: AtomicI32::new(0),
             rewind: AtomicBool::new(false),
-            hearing: AtomicBool::new(false),
+            hearing: Mutex::default(),
         })
     }
 
@@ -177,11 +177,21 @@ impl Plan {
     }
 
     pub(super) fn set_hearing(&self, hears: bool) {
-        self.hearing.store(hears, Ordering::Release);
+        *lock(&self.hearing) = Some(hears);
     }
 
     pub(super) fn is_hearing(&self) -> bool {
-        self.hearing.load(Ordering::Acquire)
+        *lock(&self.hearing) == Some(true)
+    }
+
+    /// How this worker learns of work when it is idle, as `vtq._worker` has it.
+    pub(super) fn wake_up(&self) -> Option<&'static str> {
+        match (&self.settings.wake_up, *lock(&self.hearing)) {
+            (WakeUp::Poll, _) => Some("polling"),
+            (_, Some(true)) => Some("listening"),
+            (_, Some(false)) => Some("deaf"),
+            (_, None) => None,
+        }
     }
 
     pub(super) fn flights(&self) -> MutexGuard<'_, Flights> {
