@@ -29,12 +29,24 @@ impl Drop for Pooler {
     }
 }
 
-/// Debian puts it where not every user's PATH leads.
+/// The one that `VTQ_PGBOUNCER` names, or the machine's. Debian puts it where not every user's PATH leads.
 fn find() -> PathBuf {
+    if let Some(file) = std::env::var_os("VTQ_PGBOUNCER") {
+        return file.into();
+    }
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = std::env::split_paths(&path).chain([PathBuf::from("/usr/sbin")]);
     let found = folders.map(|folder| folder.join("pgbouncer")).find(|file| file.is_file());
     found.expect("no `pgbouncer` found, which this test needs: apt-get install pgbouncer")
+}
+
+/// Whether it can keep the prepared statements of its clients, which 1.21 was the first to do.
+fn keeps_statements() -> bool {
+    let said = Command::new(find()).arg("--version").output().unwrap();
+    let said = String::from_utf8_lossy(&said.stdout).into_owned();
+    let number = said.split_whitespace().find(|word| word.starts_with(|first: char| first.is_ascii_digit()));
+    let mut parts = number.unwrap_or_default().split('.').map(|part| part.parse::<u32>().unwrap_or_default());
+    (parts.next(), parts.next()) >= (Some(1), Some(21))
 }
 
 impl Pooler {
@@ -53,8 +65,10 @@ impl Pooler {
              unix_socket_dir =\n\
              auth_type = any\n\
              pool_mode = transaction\n\
-             default_pool_size = 3\n",
-            folder.display()
+             default_pool_size = 3\n\
+             {}",
+            folder.display(),
+            if keeps_statements() { "max_prepared_statements = 50\n" } else { "" }
         );
         fs::write(&file, text).unwrap();
         let log = fs::File::create(folder.join("pgbouncer.log")).unwrap();

@@ -111,8 +111,10 @@ async fn killed_listener_comes_back() {
     bench.queue.send(&1).await.unwrap();
 
     archived(&bench, 1).await;
-    until("the status to say that it listens", async || wake_up(&bench).await.as_deref() == Some("listening"))
-        .await;
+    until("the status to say that it listens", async || {
+        wake_up(&bench).await.as_deref() == Some("listening")
+    })
+    .await;
     assert_eq!(killed, 1);
     assert_eq!(events.count(|e| matches!(e, WorkerEvent::ListenerDeaf { .. })), 1);
     worker.stop().await;
@@ -127,7 +129,8 @@ async fn wake_up(bench: &Bench) -> Option<String> {
 #[tokio::test(flavor = "multi_thread")]
 async fn deaf_listener_shows_in_the_status_and_the_work_goes_on() {
     let bench = Bench::new(QueueOptions::new()).await;
-    let nobody = ConnectOptions::from_url("postgresql://postgres@127.0.0.1:1/postgres").unwrap().lazy().unwrap();
+    let nobody =
+        ConnectOptions::from_url("postgresql://postgres@127.0.0.1:1/postgres").unwrap().lazy().unwrap();
     let wake_up_at = WakeUp::ListenAt(nobody);
     let worker = bench.start(handler_fn(|_, _| async {}), |builder| builder.wake_up(wake_up_at));
 

@@ -43,8 +43,18 @@ pub(super) async fn run(global: &Global, output: Output) -> anyhow::Result<Exit>
 }
 
 fn table(workers: &[WorkerInfo]) -> Table {
-    let heads =
-        ["worker", "host", "pid", "version", "queues", "in flight", "heartbeat", "last claim", "wake-up", "started"];
+    let heads = [
+        "worker",
+        "host",
+        "pid",
+        "version",
+        "queues",
+        "in flight",
+        "heartbeat",
+        "last claim",
+        "wake-up",
+        "started",
+    ];
     let mut table = Table::new(heads);
     for worker in workers {
         table.row([

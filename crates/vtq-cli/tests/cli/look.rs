@@ -95,7 +95,8 @@ async fn an_empty_database_has_nothing_to_show() {
 #[tokio::test]
 async fn a_worker_is_shown_with_its_last_signs_of_life_and_work() {
     let cli = Cli::with_queues(&["orders"]).await;
-    cli.sql("SELECT vtq._beat('w1', 'host1', 42, '0.1.0', ARRAY['orders'], interval '5 min', 3, 'deaf')").await;
+    cli.sql("SELECT vtq._beat('w1', 'host1', 42, '0.1.0', ARRAY['orders'], interval '5 min', 3, 'deaf')")
+        .await;
     cli.sql("SELECT vtq._beat('w2', 'host2', 43, '0.1.0', ARRAY['orders', 'mails'], NULL, 0)").await;
 
     let text = cli.run(&["status"]).done();
