@@ -1,6 +1,6 @@
--- vtq._create_missing: builds those tables of a queue that are not there.
+-- vtq._create_missing: builds those tables of a queue that are not there, and its functions.
 --   queue    queue name; its row is in the catalogue and the caller holds the queue's lock
---   writes   the four tables of the queue
+--   writes   the four tables of the queue, and its functions
 CREATE OR REPLACE FUNCTION vtq._create_missing(queue text)
 RETURNS void
 LANGUAGE plpgsql
@@ -21,7 +21,8 @@ BEGIN
         UPDATE vtq._queue AS q SET archive_until = '-infinity' WHERE q.queue = _create_missing.queue;
         PERFORM vtq._archive_ahead(queue);
     END IF;
+    PERFORM vtq._create_verbs(queue);
 END;
 $$;
 
-COMMENT ON FUNCTION vtq._create_missing(text) IS 'Internal: builds those tables of a queue that are not there.';
+COMMENT ON FUNCTION vtq._create_missing(text) IS 'Internal: builds those tables of a queue that are not there, and its functions.';

@@ -1,4 +1,4 @@
--- vtq._is_whole: whether a queue exists with all of its tables.
+-- vtq._is_whole: whether a queue exists with all of its tables and functions.
 --   queue    queue name
 CREATE OR REPLACE FUNCTION vtq._is_whole(queue text)
 RETURNS boolean
@@ -11,6 +11,10 @@ AS $$
         AND to_regclass(format('vtq.%I', $1 || '_dlq')) IS NOT NULL
         AND to_regclass(format('vtq.%I', $1 || '_archive')) IS NOT NULL
         AND to_regclass(format('vtq.%I', $1 || '_attempts')) IS NOT NULL
+        AND NOT EXISTS (
+            SELECT FROM unnest('{read,ack,extend,send,send_batch}'::text[]) AS v (verb)
+            WHERE to_regproc(vtq._own($1, v.verb)) IS NULL
+        )
 $$;
 
-COMMENT ON FUNCTION vtq._is_whole(text) IS 'Internal: whether a queue exists with all of its tables.';
+COMMENT ON FUNCTION vtq._is_whole(text) IS 'Internal: whether a queue exists with all of its tables and functions.';

@@ -20,6 +20,10 @@ BEGIN
         'DROP TABLE IF EXISTS vtq.%I, vtq.%I, vtq.%I, vtq.%I',
         queue, queue || '_dlq', queue || '_archive', queue || '_attempts'
     );
+    EXECUTE (
+        SELECT string_agg(format('DROP FUNCTION IF EXISTS %s;', vtq._own(queue, v.verb)), ' ')
+        FROM unnest('{read,ack,extend,send,send_batch}'::text[]) AS v (verb)
+    );
     RETURN true;
 END;
 $$;

@@ -10,7 +10,8 @@
 --   expires_at    not started after this instant; must come after the message is due
 --   returns  the msg_id
 --   writes   vtq.<queue>
---   raises   VT001, 22023
+--   raises   VT001, VT004, 22023
+-- The work is done by the queue's own send; see vtq._create_send.
 CREATE OR REPLACE FUNCTION vtq.send(
     queue text,
     message jsonb,
@@ -27,24 +28,14 @@ LANGUAGE plpgsql
 SET search_path = pg_catalog
 AS $$
 DECLARE
-    place record;
+    own text := vtq._own(queue, 'send');
     id bigint;
 BEGIN
-    place := vtq._check_send(queue, delay, visible_at, priority, max_attempts, policy, expires_at);
-    IF message IS NULL THEN
-        RAISE EXCEPTION 'message is null: send the JSON ''null'' if that is what you mean' USING ERRCODE = '22023';
+    IF to_regproc(own) IS NULL THEN
+        PERFORM vtq._no_queue(queue);
     END IF;
-    IF headers IS NOT NULL THEN
-        PERFORM vtq._check_headers(headers);
-    END IF;
-    EXECUTE format($sql$
-        INSERT INTO vtq.%1$I (enqueued_at, ready_at, vt, priority, max_attempts, policy, expires_at, headers, message)
-        VALUES ($8, $1, $1, $2, $3, $4, $5, $6, $7)
-        RETURNING msg_id
-    $sql$, queue)
-    INTO id
-    USING place.ready_at, place.level, max_attempts, policy, expires_at, headers, message,
-        place.enqueued_at;
+    EXECUTE 'SELECT ' || own || '($1, $2, $3, $4, $5, $6, $7, $8)' INTO id
+    USING message, headers, delay, visible_at, priority, max_attempts, policy, expires_at;
     RETURN id;
 END;
 $$;

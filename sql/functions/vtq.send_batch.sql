@@ -5,7 +5,8 @@
 --   delay .. expires_at   as in vtq.send, for all of the messages
 --   returns  the msg_ids in the order of the messages
 --   writes   vtq.<queue>
---   raises   VT001, 22023 naming the message by its place, 1 for the first
+--   raises   VT001, VT004, 22023 naming the message by its place, 1 for the first
+-- The work is done by the queue's own send_batch; see vtq._create_send_batch.
 CREATE OR REPLACE FUNCTION vtq.send_batch(
     queue text,
     messages jsonb[],
@@ -22,47 +23,13 @@ LANGUAGE plpgsql
 SET search_path = pg_catalog
 AS $$
 DECLARE
-    place record;
-    missing bigint;
+    own text := vtq._own(queue, 'send_batch');
 BEGIN
-    place := vtq._check_send(queue, delay, visible_at, priority, max_attempts, policy, expires_at);
-    IF messages IS NULL THEN
-        RAISE EXCEPTION 'messages is null: give an array' USING ERRCODE = '22023';
+    IF to_regproc(own) IS NULL THEN
+        PERFORM vtq._no_queue(queue);
     END IF;
-    IF array_ndims(messages) > 1 THEN
-        RAISE EXCEPTION 'messages has % dimensions, but must be a plain array', array_ndims(messages)
-            USING ERRCODE = '22023';
-    END IF;
-    -- An array need not begin at 1.
-    missing := array_position(messages, NULL) - array_lower(messages, 1) + 1;
-    IF missing IS NOT NULL THEN
-        RAISE EXCEPTION 'message % is null: send the JSON ''null'' if that is what you mean', missing
-            USING ERRCODE = '22023';
-    END IF;
-    IF headers IS NOT NULL THEN
-        IF cardinality(headers) <> cardinality(messages) THEN
-            RAISE EXCEPTION 'headers has % elements, but must have one for each of the % messages',
-                cardinality(headers), cardinality(messages) USING ERRCODE = '22023';
-        END IF;
-        PERFORM vtq._check_headers(h.headers, h.place)
-        FROM unnest(headers) WITH ORDINALITY AS h (headers, place)
-        WHERE h.headers IS NOT NULL;
-    END IF;
-    -- msg_ids are drawn in the order of the sorted input, so sorting them gives that order back.
-    RETURN QUERY EXECUTE format($sql$
-        WITH sent AS (
-            INSERT INTO vtq.%1$I (
-                enqueued_at, ready_at, vt, priority, max_attempts, policy, expires_at, headers, message
-            )
-            SELECT $8, $1, $1, $2, $3, $4, $5, b.headers, b.message
-            FROM unnest($6, $7) WITH ORDINALITY AS b (headers, message, place)
-            ORDER BY b.place
-            RETURNING msg_id
-        )
-        SELECT s.msg_id FROM sent AS s ORDER BY s.msg_id
-    $sql$, queue)
-    USING place.ready_at, place.level, max_attempts, policy, expires_at, headers, messages,
-        place.enqueued_at;
+    RETURN QUERY EXECUTE 'SELECT * FROM ' || own || '($1, $2, $3, $4, $5, $6, $7, $8)'
+    USING messages, headers, delay, visible_at, priority, max_attempts, policy, expires_at;
 END;
 $$;
 

@@ -115,6 +115,7 @@ async fn migrate(client: &mut Client) -> Result<MigrateReport> {
             run_file(&tx, file).await?;
         }
         tx.batch_execute(sql::CLOSE).await.map_err(db)?;
+        tx.batch_execute(sql::REBUILD).await.map_err(db)?;
         record(&tx, 0, "functions", &functions).await?;
         report.installed_functions = true;
     }

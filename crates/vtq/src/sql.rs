@@ -33,6 +33,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[Migration {
 
 /// What is installed anew whenever it changed: functions, and nothing that holds data.
 pub(crate) const FUNCTIONS: &[File] = files!(
+    "schema/vtq._own",
     "schema/vtq._state",
     "schema/vtq._default_options",
     "functions/vtq._adopt",
@@ -44,6 +45,7 @@ pub(crate) const FUNCTIONS: &[File] = files!(
     "functions/vtq._broken_number",
     "functions/vtq._bury",
     "functions/vtq._check_backoff",
+    "functions/vtq._check_batch",
     "functions/vtq._check_dlq",
     "functions/vtq._check_headers",
     "functions/vtq._check_instant",
@@ -117,10 +119,16 @@ pub(crate) const FUNCTIONS: &[File] = files!(
     "functions/vtq.sweep",
     "functions/vtq.workers",
     "queue/vtq._archive_ahead",
+    "queue/vtq._create_ack",
     "queue/vtq._create_archive",
     "queue/vtq._create_attempts",
     "queue/vtq._create_dlq",
+    "queue/vtq._create_extend",
     "queue/vtq._create_live",
+    "queue/vtq._create_read",
+    "queue/vtq._create_send",
+    "queue/vtq._create_send_batch",
+    "queue/vtq._create_verbs",
     "queue/vtq._wake",
 );
 
@@ -136,6 +144,8 @@ CREATE TABLE IF NOT EXISTS vtq._migration (
 );
 COMMENT ON TABLE vtq._migration IS 'The migrations that ran; version 0 is the set of functions, installed anew whenever it changed.';";
 
+/// The functions that each queue has of its own are built from the installed ones.
+pub(crate) const REBUILD: &str = "SELECT vtq._create_verbs(q.queue) FROM vtq._queue AS q";
 /// Nobody but their owner runs vtq's functions, unless granted. PostgreSQL lets PUBLIC run new ones.
 pub(crate) const CLOSE: &str = "REVOKE ALL ON ALL FUNCTIONS IN SCHEMA vtq FROM PUBLIC";
 

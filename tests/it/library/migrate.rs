@@ -22,6 +22,26 @@ async fn catalogue(db: &TestDb) -> String {
 }
 
 #[tokio::test]
+async fn functions_of_a_queue_are_built_anew_with_the_others() {
+    let db = TestDb::new().await;
+    let vtq = Vtq::connect(db.url()).await.unwrap();
+    let queue = vtq.queue("q").unwrap();
+    queue.create(&vtq::QueueOptions::new()).await.unwrap();
+    let client = db.client().await;
+    client
+        .batch_execute(
+            "DROP FUNCTION vtq.\"_q.read\"; UPDATE vtq._migration SET checksum = 'of before' WHERE version = 0",
+        )
+        .await
+        .unwrap();
+
+    assert!(vtq.migrate().await.unwrap().installed_functions);
+
+    queue.send(&1).await.unwrap();
+    assert_eq!(queue.read(&vtq::ReadOptions::new()).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
 async fn second_migration_changes_nothing() {
     let db = TestDb::empty().await;
     let vtq = Vtq::connect(db.url()).await.unwrap();

@@ -323,3 +323,28 @@ async fn dropping_a_queue_takes_all_of_it_and_nothing_else() {
     );
     assert_eq!(s.values::<i64>("SELECT msg_id FROM vtq.read('r')").await, [1]);
 }
+
+#[tokio::test]
+async fn a_queue_without_its_own_functions_says_so_and_is_repaired() {
+    let s = Session::with_queue("{}").await;
+    s.run("DROP FUNCTION vtq.\"_q.ack\"").await;
+
+    let refusal = s.refusal("SELECT vtq.ack('q', '{1}', '{1}')").await;
+    assert_eq!(refusal, "VT004 queue \"q\" lacks its own functions, such as vtq.\"_q.read\"");
+
+    assert!(!s.value::<bool>("SELECT vtq.create_queue('q')").await);
+    assert_eq!(s.values::<i64>("SELECT vtq.ack('q', '{1}', '{1}')").await, Vec::<i64>::new());
+}
+
+#[tokio::test]
+async fn a_dropped_queue_leaves_nothing_behind() {
+    let s = Session::new().await;
+    let objects = "SELECT count(*) FROM (
+        SELECT oid FROM pg_class WHERE relnamespace = 'vtq'::regnamespace
+        UNION ALL SELECT oid FROM pg_proc WHERE pronamespace = 'vtq'::regnamespace) AS o";
+    let before = s.value::<i64>(objects).await;
+
+    s.run("SELECT vtq.create_queue('q'); SELECT vtq.maintain('q'); SELECT vtq.drop_queue('q')").await;
+
+    assert_eq!(s.value::<i64>(objects).await, before);
+}

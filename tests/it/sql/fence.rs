@@ -296,3 +296,18 @@ async fn batches_over_the_same_messages_do_not_deadlock() {
 
     assert_eq!(acked, 300);
 }
+
+#[tokio::test]
+async fn a_late_ack_that_nobody_overtook_corrects_what_the_sweep_wrote_down() {
+    for on_ack in ["archive", "delete"] {
+        let s = Session::with_queue(&format!(r#"{{"on_ack": "{on_ack}"}}"#)).await;
+        s.run("SELECT vtq.send('q', '1'); SELECT vtq.read('q', '1 ms')").await;
+        s.run("SELECT pg_sleep(0.01); SELECT vtq.sweep('q')").await;
+        let outcomes = "SELECT outcome FROM vtq.q_attempts";
+        assert_eq!(s.values::<String>(outcomes).await, ["abandoned"], "{on_ack}");
+
+        assert_eq!(s.values::<i64>("SELECT vtq.ack('q', '{1}', '{1}')").await, [1], "{on_ack}");
+
+        assert_eq!(s.values::<String>(outcomes).await, ["late_success"], "{on_ack}");
+    }
+}

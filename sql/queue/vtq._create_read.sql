@@ -1,0 +1,148 @@
+-- vtq._create_read: builds a queue's own read, which vtq.read hands over to.
+--   queue    queue name, checked
+--   writes   the function vtq."_<queue>.read"; its arguments and its answer are those of vtq.read
+-- A statement that names its table is planned once a session; one that is put together at each call is planned at
+-- each call, which costs several times what it does.
+-- With a floor it is one walk from there. From the front, when it comes back short, it also sweeps: readers that
+-- run no worker would else never see an exhausted message leave.
+CREATE OR REPLACE FUNCTION vtq._create_read(queue text)
+RETURNS void
+LANGUAGE plpgsql
+SET search_path = pg_catalog
+AS $$
+BEGIN
+    EXECUTE format($template$
+        CREATE OR REPLACE FUNCTION vtq.%1$I(
+            visibility_timeout interval,
+            qty integer,
+            after_ready_at timestamptz[],
+            after_msg_id bigint[],
+            holder integer
+        )
+        RETURNS TABLE (
+            msg_id bigint,
+            read_ct integer,
+            attempt integer,
+            ready_at timestamptz,
+            enqueued_at timestamptz,
+            last_read_at timestamptz,
+            vt timestamptz,
+            headers jsonb,
+            message jsonb,
+            priority smallint,
+            timeout interval,
+            is_suspect boolean
+        )
+        LANGUAGE plpgsql
+        SET search_path = pg_catalog
+        -- The plan must not hang on what the statistics say of a table that is empty now and full in a second.
+        SET plan_cache_mode = force_generic_plan
+        SET enable_seqscan = off
+        SET enable_bitmapscan = off
+        SET jit = off
+        AS $body$
+        #variable_conflict use_column
+        DECLARE
+            -- One instant for the call: clock_timestamp() in a condition is volatile and cannot use an index.
+            started timestamptz := clock_timestamp();
+            setting record;
+            hidden_until timestamptz;
+            reader integer := holder;
+            wanted integer := qty;
+            level smallint;
+            floor_at timestamptz;
+            floor_id bigint;
+            got integer;
+        BEGIN
+            SELECT q.visibility_timeout, q.max_attempts::integer AS max_attempts, q.timeout, q.priorities, q.paused_until
+            INTO setting
+            FROM vtq._queue AS q
+            WHERE q.queue = %2$L;
+            IF NOT FOUND THEN
+                PERFORM vtq._no_queue(%2$L);
+            END IF;
+            IF wanted IS NULL OR wanted NOT BETWEEN 1 AND 10000 THEN
+                PERFORM vtq._check_qty(wanted);
+            END IF;
+            hidden_until := started + CASE
+                WHEN visibility_timeout IS NULL THEN setting.visibility_timeout
+                ELSE vtq._check_length('visibility_timeout', visibility_timeout, '1 ms', '12 hours')
+            END;
+            IF setting.paused_until > started THEN
+                RETURN;
+            END IF;
+
+            FOR place IN 1..cardinality(setting.priorities) LOOP
+                level := setting.priorities[place];
+                floor_at := coalesce(after_ready_at[place], '-infinity');
+                floor_id := coalesce(after_msg_id[place], 0);
+                RETURN QUERY
+                WITH picked AS MATERIALIZED (
+                    SELECT m.ctid AS tid, m.msg_id, m.read_ct, m.refunded_ct, m.last_read_at, m.ready_at, m.vt,
+                        m.started_read_ct
+                    FROM vtq.%2$I AS m
+                    WHERE m.priority = level
+                        AND m.ready_at <= started
+                        AND (m.ready_at, m.msg_id) > (floor_at, floor_id)
+                        AND m.vt <= started
+                        AND vtq._state(
+                            m.ready_at, m.vt, m.read_ct, m.refunded_ct, m.started_read_ct, m.unstarted_ct,
+                            coalesce(m.max_attempts, setting.max_attempts), m.expires_at, started
+                        ) = 'ready'
+                    ORDER BY m.ready_at, m.msg_id
+                    LIMIT wanted
+                    FOR UPDATE SKIP LOCKED
+                ),
+                leased AS (
+                    UPDATE vtq.%2$I AS m
+                    SET vt = hidden_until,
+                        read_ct = m.read_ct + 1,
+                        last_read_at = started,
+                        holder = reader,
+                        started_read_ct = CASE WHEN reader IS NULL THEN m.read_ct + 1 ELSE m.started_read_ct END,
+                        -- A lease that lapsed before its run had started is refunded, and counted for itself.
+                        refunded_ct = m.refunded_ct + (m.vt <> m.ready_at AND m.started_read_ct < m.read_ct)::integer,
+                        unstarted_ct = m.unstarted_ct + (m.vt <> m.ready_at AND m.started_read_ct < m.read_ct)::integer,
+                        is_suspect = m.is_suspect OR (m.vt <> m.ready_at AND m.read_ct > 0)
+                    WHERE m.ctid = ANY (ARRAY(SELECT p.tid FROM picked AS p))
+                    RETURNING m.msg_id, m.read_ct, m.read_ct - m.refunded_ct AS attempt, m.ready_at, m.enqueued_at,
+                        m.last_read_at, m.vt, m.headers, m.message, m.priority,
+                        CASE
+                            WHEN m.policy IS NULL THEN setting.timeout
+                            ELSE vtq._own_timeout(m.policy, setting.timeout)
+                        END AS timeout,
+                        m.is_suspect
+                ),
+                -- A lapsed lease that nobody settled: the worker died without a word. Whoever delivers next writes it
+                -- down.
+                abandoned AS (
+                    INSERT INTO vtq.%3$I AS a (msg_id, read_ct, attempt, outcome, started_at, ended_at, vt)
+                    SELECT p.msg_id, p.read_ct, p.read_ct - p.refunded_ct,
+                        CASE WHEN p.started_read_ct < p.read_ct THEN 'never_started' ELSE 'abandoned' END,
+                        p.last_read_at, p.vt, started
+                    FROM picked AS p
+                    WHERE p.read_ct > 0 AND p.vt <> p.ready_at
+                    -- A sweep may have written it down already: as never started, when its worker had not said so yet.
+                    ON CONFLICT (msg_id, read_ct) DO UPDATE
+                    SET outcome = excluded.outcome, ended_at = excluded.ended_at, vt = excluded.vt
+                    WHERE a.outcome = 'never_started' AND excluded.outcome = 'abandoned'
+                )
+                SELECT l.msg_id, l.read_ct, l.attempt, l.ready_at, l.enqueued_at, l.last_read_at, l.vt, l.headers,
+                    l.message, l.priority, l.timeout, l.is_suspect
+                FROM leased AS l
+                ORDER BY l.ready_at, l.msg_id;
+                GET DIAGNOSTICS got = ROW_COUNT;
+                wanted := wanted - got;
+                EXIT WHEN wanted = 0;
+            END LOOP;
+
+            IF wanted > 0 AND after_ready_at IS NULL THEN
+                PERFORM vtq.sweep(%2$L, 100);
+            END IF;
+        END;
+        $body$
+    $template$, '_' || queue || '.read', queue, queue || '_attempts');
+END;
+$$;
+
+COMMENT ON FUNCTION vtq._create_read(text) IS 'Internal: builds a queue''s own read.';
