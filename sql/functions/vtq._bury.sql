@@ -28,15 +28,18 @@ BEGIN
             USING (SELECT d.msg_id, d.reason FROM unnest($1, $2) AS d (msg_id, reason) ORDER BY d.msg_id) AS doomed
             WHERE m.msg_id = doomed.msg_id
             RETURNING m.msg_id, m.enqueued_at, m.last_read_at, m.expires_at, m.read_ct, m.refunded_ct,
-                m.max_attempts, m.priority, m.unique_key, m.group_key, m.policy, m.headers, m.message, doomed.reason,
+                m.max_attempts, m.priority, m.unique_key, m.unique_until, m.unique_for, m.group_key, m.exclusive_key,
+                m.retry_until, m.policy, m.headers, m.message, doomed.reason,
                 m.vt <> m.ready_at AND m.started_read_ct < m.read_ct AS is_unstarted
         )
         INSERT INTO vtq.%2$I (
             msg_id, dead_lettered_at, enqueued_at, last_read_at, expires_at, read_ct, refunded_ct,
-            max_attempts, priority, unique_key, group_key, policy, headers, message
+            max_attempts, priority, unique_key, unique_until, unique_for, group_key, exclusive_key, retry_until, policy,
+            headers, message
         )
         SELECT r.msg_id, $3, r.enqueued_at, r.last_read_at, r.expires_at, r.read_ct, r.refunded_ct,
-            r.max_attempts, r.priority, r.unique_key, r.group_key, r.policy,
+            r.max_attempts, r.priority, r.unique_key, r.unique_until, r.unique_for, r.group_key, r.exclusive_key,
+            r.retry_until, r.policy,
             CASE
                 WHEN r.headers IS NULL THEN '{}'
                 WHEN jsonb_typeof(r.headers) = 'object' THEN r.headers

@@ -52,7 +52,7 @@ BEGIN
                 ) AS s
             ),
             grouped AS (
-                SELECT n.state, count(*) AS ct, n.state IN ('delayed', 'retrying') AS is_later FROM near AS n GROUP BY n.state
+                SELECT n.state, count(*) AS ct, n.state IN ('delayed', 'retrying', 'waiting') AS is_later FROM near AS n GROUP BY n.state
             )
             SELECT coalesce(jsonb_object_agg(g.state, g.ct), '{}'),
                 coalesce(sum(g.ct) FILTER (WHERE NOT g.is_later), 0) < $4,

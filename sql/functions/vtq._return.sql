@@ -28,23 +28,29 @@ BEGIN
             USING (SELECT t.msg_id FROM unnest($1) AS t (msg_id) ORDER BY t.msg_id) AS wanted
             WHERE d.msg_id = wanted.msg_id
             RETURNING d.msg_id, d.enqueued_at, d.last_read_at, d.expires_at, d.read_ct, d.max_attempts, d.priority,
-                d.unique_key, d.group_key, d.policy, d.headers, d.message
+                d.unique_key, d.unique_until, d.unique_for, d.group_key, d.exclusive_key, d.policy, d.headers, d.message
         )
         INSERT INTO vtq.%1$I (
             msg_id, ready_at, vt, enqueued_at, last_read_at, expires_at, read_ct, refunded_ct, max_attempts,
-            priority, unique_key, group_key, policy, headers, message
+            priority, unique_key, unique_until, unique_for, group_key, exclusive_key, lane, arrives_at, policy, headers,
+            message
         )
         OVERRIDING SYSTEM VALUE
-        SELECT t.msg_id, $2, $2, t.enqueued_at, t.last_read_at, CASE WHEN t.expires_at > $2 THEN t.expires_at END,
+        SELECT t.msg_id, l.ready_at, l.ready_at, t.enqueued_at, t.last_read_at, CASE WHEN t.expires_at > $2 THEN t.expires_at END,
             t.read_ct, t.read_ct, t.max_attempts,
             -- The queue may have lost this level since the message died.
             CASE WHEN t.priority = ANY ($3) THEN t.priority ELSE $3[array_upper($3, 1)] END,
-            t.unique_key, t.group_key, t.policy,
+            t.unique_key, t.unique_until, t.unique_for, t.group_key, t.exclusive_key, l.lane,
+            CASE WHEN l.lane IS NOT NULL THEN $2 END, t.policy,
             (t.headers - 'vtq_dead_letter') || jsonb_build_object(
                 'vtq_redrives', vtq._redrives(t.headers) + 1
             ),
             t.message
         FROM taken AS t
+        CROSS JOIN LATERAL (
+            SELECT n.lane, CASE WHEN n.lane IS NULL THEN $2 ELSE 'infinity' END AS ready_at
+            FROM (SELECT vtq._lane(t.group_key, t.exclusive_key) AS lane) AS n
+        ) AS l
     $sql$, queue, queue || '_dlq')
     USING msg_ids, due, levels;
     GET DIAGNOSTICS moved_ct = ROW_COUNT;

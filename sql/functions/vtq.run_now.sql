@@ -18,7 +18,8 @@ BEGIN
         PERFORM vtq._no_queue(queue);
     END IF;
     EXECUTE format(
-        'UPDATE vtq.%I AS m SET ready_at = $2, vt = $2 WHERE m.msg_id = $1 AND m.ready_at > $2', queue
+        'UPDATE vtq.%I AS m SET ready_at = $2, vt = $2 WHERE m.msg_id = $1 AND m.ready_at > $2'
+        ' AND m.ready_at < ''infinity''', queue
     ) USING msg_id, clock_timestamp();
     GET DIAGNOSTICS changed_ct = ROW_COUNT;
     IF changed_ct > 0 THEN

@@ -2,7 +2,9 @@
 --   queue         queue name
 --   messages      as in vtq.send; any number, none included
 --   headers       null, or one element (null or an object) for each message
---   delay .. expires_at   as in vtq.send, for all of the messages
+--   delay .. retry_until   as in vtq.send, for all of the messages
+--   unique_keys, group_keys, exclusive_keys   null, or one element for each message
+--   unique_until .. max_wait   as in vtq.send, for all of the messages
 --   returns  the msg_ids in the order of the messages
 --   writes   vtq.<queue>
 --   raises   VT001, VT004, 22023 naming the message by its place, 1 for the first
@@ -16,7 +18,15 @@ CREATE OR REPLACE FUNCTION vtq.send_batch(
     priority integer DEFAULT NULL,
     max_attempts integer DEFAULT NULL,
     policy jsonb DEFAULT NULL,
-    expires_at timestamptz DEFAULT NULL
+    expires_at timestamptz DEFAULT NULL,
+    retry_until timestamptz DEFAULT NULL,
+    unique_keys text[] DEFAULT NULL,
+    unique_until text DEFAULT NULL,
+    unique_for interval DEFAULT NULL,
+    on_conflict text DEFAULT NULL,
+    max_wait interval DEFAULT NULL,
+    group_keys text[] DEFAULT NULL,
+    exclusive_keys text[] DEFAULT NULL
 )
 RETURNS SETOF bigint
 LANGUAGE plpgsql
@@ -25,6 +35,18 @@ AS $$
 DECLARE
     own text := vtq._own(queue, 'send_batch');
 BEGIN
+    IF num_nonnulls(
+        retry_until, unique_keys, unique_until, unique_for, on_conflict, max_wait, group_keys, exclusive_keys
+    ) > 0 THEN
+        RETURN QUERY
+        SELECT s.msg_id
+        FROM vtq._send_keyed(
+            queue, messages, headers, delay, visible_at, priority, max_attempts, policy, expires_at, retry_until, unique_keys,
+            unique_until, unique_for, on_conflict, max_wait, group_keys, exclusive_keys
+        ) AS s
+        ORDER BY s.place;
+        RETURN;
+    END IF;
     IF to_regproc(own) IS NULL THEN
         PERFORM vtq._no_queue(queue);
     END IF;
@@ -33,5 +55,8 @@ BEGIN
 END;
 $$;
 
-COMMENT ON FUNCTION vtq.send_batch(text, jsonb[], jsonb[], interval, timestamptz, integer, integer, jsonb, timestamptz)
+COMMENT ON FUNCTION vtq.send_batch(
+    text, jsonb[], jsonb[], interval, timestamptz, integer, integer, jsonb, timestamptz, timestamptz, text[], text, interval,
+    text, interval, text[], text[]
+)
     IS 'Puts many messages into a queue, all or none, and returns their msg_ids in input order.';

@@ -28,7 +28,15 @@ BEGIN
             unstarted_ct smallint NOT NULL DEFAULT 0,
             is_suspect boolean NOT NULL DEFAULT false,
             unique_key text,
+            unique_until text,
+            unique_for interval,
+            debounce_until timestamptz,
             group_key text,
+            exclusive_key text,
+            lane text,
+            lane_place bigint,
+            arrives_at timestamptz,
+            retry_until timestamptz,
             policy jsonb,
             headers jsonb,
             message jsonb NOT NULL,
@@ -49,6 +57,10 @@ BEGIN
             toast.autovacuum_vacuum_cost_delay = 0
         );
         CREATE INDEX %4$I ON vtq.%1$I (priority, ready_at, msg_id);
+        CREATE UNIQUE INDEX %7$I ON vtq.%1$I (unique_key) WHERE unique_key IS NOT NULL;
+        CREATE INDEX %8$I ON vtq.%1$I (arrives_at, msg_id) WHERE arrives_at IS NOT NULL;
+        CREATE INDEX %9$I ON vtq.%1$I (lane, coalesce(lane_place, msg_id), msg_id)
+            WHERE lane IS NOT NULL AND arrives_at IS NULL;
         CREATE TRIGGER wake AFTER INSERT ON vtq.%1$I FOR EACH STATEMENT EXECUTE FUNCTION vtq._wake();
         COMMENT ON TABLE vtq.%1$I IS %5$L;
         COMMENT ON COLUMN vtq.%1$I.ready_at IS 'Due from this instant on: the message''s place in the line. A read does not change it.';
@@ -62,6 +74,16 @@ BEGIN
         COMMENT ON COLUMN vtq.%1$I.max_attempts IS 'Runs allowed, the first included; null: the queue''s setting.';
         COMMENT ON COLUMN vtq.%1$I.expires_at IS 'Not started after this instant.';
         COMMENT ON COLUMN vtq.%1$I.policy IS 'This message''s own backoff and timeout; null for most.';
+        COMMENT ON COLUMN vtq.%1$I.unique_key IS 'At most one live message has this key.';
+        COMMENT ON COLUMN vtq.%1$I.unique_until IS 'When the key is free again: done, or started; null: no key.';
+        COMMENT ON COLUMN vtq.%1$I.unique_for IS 'The key stays taken this long after success as well.';
+        COMMENT ON COLUMN vtq.%1$I.debounce_until IS 'A send that replaces this message cannot move it past this instant.';
+        COMMENT ON COLUMN vtq.%1$I.group_key IS 'Messages of one group run one after the other, in order.';
+        COMMENT ON COLUMN vtq.%1$I.exclusive_key IS 'At most so many messages of one key run at once, in no order.';
+        COMMENT ON COLUMN vtq.%1$I.lane IS 'What this message waits its turn in: its group_key or exclusive_key; null for most.';
+        COMMENT ON COLUMN vtq.%1$I.lane_place IS 'Its place in the lane where that is not its msg_id: it came late.';
+        COMMENT ON COLUMN vtq.%1$I.arrives_at IS 'It takes its place in its lane from this instant on; null once it has.';
+        COMMENT ON COLUMN vtq.%1$I.retry_until IS 'Not run again after this instant.';
         COMMENT ON INDEX vtq.%4$I IS 'The line: readers walk it from the front.'
     $sql$,
         queue,
@@ -72,7 +94,10 @@ BEGIN
             WHEN is_unlogged THEN ' UNLOGGED: a crash of the server empties this table, and a standby does not have it.'
             ELSE ''
         END,
-        '_' || queue || '_seq'
+        '_' || queue || '_seq',
+        '_' || queue || '_unique',
+        '_' || queue || '_arrivals',
+        '_' || queue || '_lanes'
     );
     -- From PostgreSQL 15 on an unlogged table's sequence is unlogged too: a crash would start it again at 1, and new
     -- messages would bear the ids of dead letters and of attempts.

@@ -14,6 +14,7 @@ CREATE TABLE vtq._queue (
     dlq_retention interval,
     priorities smallint[] NOT NULL,
     unlogged boolean NOT NULL,
+    has_lanes boolean NOT NULL DEFAULT false,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     paused_at timestamptz,
     paused_until timestamptz,
@@ -31,5 +32,6 @@ COMMENT ON COLUMN vtq._queue.options IS 'What was set by create_queue and set_qu
 COMMENT ON COLUMN vtq._queue.visibility_timeout IS 'How long a read hides a message, unless the read says otherwise.';
 COMMENT ON COLUMN vtq._queue.timeout IS 'How long one run may take before its worker cancels it; null: no limit.';
 COMMENT ON COLUMN vtq._queue.priorities IS 'The priority levels of the queue, the one served first in front.';
+COMMENT ON COLUMN vtq._queue.has_lanes IS 'Whether a message with a group_key or an exclusive_key was ever sent to it.';
 COMMENT ON COLUMN vtq._queue.paused_until IS 'Reads return nothing until this instant; null: not paused.';
 COMMENT ON COLUMN vtq._queue.archive_until IS 'The archive has a partition for every instant before this one.';

@@ -3,7 +3,7 @@
 --   max_attempts               the message's own limit, or its queue's
 --   expires_at                 the column of the message
 --   at                         the instant to judge at
---   returns  ready · in_flight · delayed · retrying · exhausted · expired
+--   returns  ready · in_flight · delayed · retrying · waiting, for its turn in a lane · exhausted · expired
 -- A delivery that lapsed before its run had started is no attempt. But until a run tells how it ended, it is held
 -- against the message beside its attempts, and five of them exhaust it in any case: a crash loop must end, and a
 -- message that kills its worker must not start more often than it has attempts.
@@ -25,6 +25,7 @@ IMMUTABLE
 PARALLEL SAFE
 AS $$
     SELECT CASE
+        WHEN ready_at = 'infinity' THEN 'waiting'
         WHEN ready_at > at AND read_ct = refunded_ct THEN 'delayed'
         WHEN ready_at > at THEN 'retrying'
         WHEN vt > at THEN 'in_flight'
@@ -39,4 +40,4 @@ $$;
 
 COMMENT ON FUNCTION vtq._state(
     timestamptz, timestamptz, integer, integer, integer, smallint, integer, timestamptz, timestamptz
-) IS 'The state of a live message: ready, in_flight, delayed, retrying, exhausted or expired.';
+) IS 'The state of a live message: ready, in_flight, delayed, retrying, waiting, exhausted or expired.';

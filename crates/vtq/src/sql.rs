@@ -33,6 +33,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[Migration {
 
 /// What is installed anew whenever it changed: functions, and nothing that holds data.
 pub(crate) const FUNCTIONS: &[File] = files!(
+    "schema/vtq._lane",
     "schema/vtq._own",
     "schema/vtq._state",
     "schema/vtq._default_options",
@@ -49,6 +50,7 @@ pub(crate) const FUNCTIONS: &[File] = files!(
     "functions/vtq._check_dlq",
     "functions/vtq._check_headers",
     "functions/vtq._check_instant",
+    "functions/vtq._check_keys",
     "functions/vtq._check_leases",
     "functions/vtq._check_length",
     "functions/vtq._check_options",
@@ -76,6 +78,7 @@ pub(crate) const FUNCTIONS: &[File] = files!(
     "functions/vtq._lock_lease",
     "functions/vtq._no_queue",
     "functions/vtq._notify",
+    "functions/vtq._open_lanes",
     "functions/vtq._own_backoff",
     "functions/vtq._own_timeout",
     "functions/vtq._record",
@@ -85,7 +88,9 @@ pub(crate) const FUNCTIONS: &[File] = files!(
     "functions/vtq._return",
     "functions/vtq._rise",
     "functions/vtq._seconds",
+    "functions/vtq._send_keyed",
     "functions/vtq._settled_before",
+    "functions/vtq._take_unique",
     "functions/vtq._why",
     "functions/vtq.ack",
     "functions/vtq.attempts",
