@@ -15,7 +15,7 @@ DECLARE
 BEGIN
     INSERT INTO vtq._queue (
         queue, options, visibility_timeout, max_attempts, backoff, timeout, on_ack,
-        archive_retention, attempts_retention, dlq_retention, priorities, unlogged
+        archive_retention, attempts_retention, dlq_retention, priorities, exclusive_limit, group_on_dead, unlogged
     )
     VALUES (
         _apply_options.queue,
@@ -33,6 +33,8 @@ BEGIN
             FROM jsonb_array_elements_text(whole -> 'priorities') WITH ORDINALITY AS p (level, place)
             ORDER BY place
         ),
+        (whole ->> 'exclusive_limit')::numeric::integer,
+        whole ->> 'group_on_dead',
         (whole ->> 'unlogged')::boolean
     )
     ON CONFLICT (queue) DO UPDATE
@@ -46,6 +48,8 @@ BEGIN
         attempts_retention = excluded.attempts_retention,
         dlq_retention = excluded.dlq_retention,
         priorities = excluded.priorities,
+        exclusive_limit = excluded.exclusive_limit,
+        group_on_dead = excluded.group_on_dead,
         unlogged = excluded.unlogged;
 END;
 $$;

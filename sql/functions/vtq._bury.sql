@@ -16,6 +16,7 @@ SET jit = off
 AS $$
 DECLARE
     limit_of_queue integer := (SELECT q.max_attempts FROM vtq._queue AS q WHERE q.queue = _bury.queue);
+    ended record := vtq._end_lanes(queue, msg_ids);
 BEGIN
     IF to_regclass(format('vtq.%I', queue || '_dlq')) IS NULL THEN
         RAISE EXCEPTION 'queue "%" has no table %, so its dead letters stay in the queue', queue,
@@ -84,6 +85,13 @@ BEGIN
         ) AS e ON true
     $sql$, queue, queue || '_dlq', queue || '_attempts')
     USING msg_ids, reasons, clock_timestamp(), source, queue, limit_of_queue;
+    IF ended.lanes IS NOT NULL THEN
+        -- A group may be told to stop where one of its messages died.
+        PERFORM vtq._promote(queue, array_agg(e.lane), array_agg(e.place))
+        FROM unnest(ended.lanes, ended.places) AS e (lane, place)
+        CROSS JOIN (SELECT q.group_on_dead FROM vtq._queue AS q WHERE q.queue = _bury.queue) AS q
+        WHERE q.group_on_dead = 'continue' OR NOT starts_with(e.lane, 'g:');
+    END IF;
 END;
 $$;
 

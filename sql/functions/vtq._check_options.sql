@@ -32,6 +32,11 @@ BEGIN
             THEN format('max_attempts is %s, but must be a whole number from 1 to 32767: the runs allowed, the first included', whole -> 'max_attempts')
         WHEN NOT (whole -> 'on_ack') IN ('"archive"', '"delete"')
             THEN format('on_ack is %s, but must be "archive" or "delete"', whole -> 'on_ack')
+        WHEN vtq._broken_number(whole -> 'exclusive_limit', 1, 10000) IS NOT NULL
+            OR (whole ->> 'exclusive_limit')::numeric % 1 <> 0
+            THEN format('exclusive_limit is %s, but must be a whole number from 1 to 10000: how many messages of one exclusive_key run at once', whole -> 'exclusive_limit')
+        WHEN NOT (whole -> 'group_on_dead') IN ('"continue"', '"pause"')
+            THEN format('group_on_dead is %s, but must be "continue" or "pause"', whole -> 'group_on_dead')
         WHEN jsonb_typeof(whole -> 'unlogged') <> 'boolean'
             THEN format('unlogged is %s, but must be true or false', whole -> 'unlogged')
         WHEN jsonb_typeof(whole -> 'visibility_timeout') = 'null'

@@ -10,11 +10,22 @@ LANGUAGE plpgsql
 SET search_path = pg_catalog
 SET enable_seqscan = off
 AS $$
+DECLARE
+    ended record := vtq._end_lanes(queue, ARRAY[msg_id]);
 BEGIN
-    EXECUTE format(
-        'UPDATE vtq.%I AS m SET ready_at = $2, vt = $2, refunded_ct = m.refunded_ct + $3, unstarted_ct = 0,'
-        ' is_suspect = false WHERE m.msg_id = $1', queue
-    ) USING msg_id, due, is_refunded::integer;
+    -- A group waits for its message. One that only must not overlap gives its slot away, and arrives again when due.
+    IF starts_with(ended.lanes[1], 'x:') THEN
+        EXECUTE format(
+            'UPDATE vtq.%I AS m SET ready_at = ''infinity'', vt = ''infinity'', arrives_at = $2, lane_place = NULL,'
+            ' refunded_ct = m.refunded_ct + $3, unstarted_ct = 0, is_suspect = false WHERE m.msg_id = $1', queue
+        ) USING msg_id, due, is_refunded::integer;
+        PERFORM vtq._promote(queue, ended.lanes, ended.places);
+    ELSE
+        EXECUTE format(
+            'UPDATE vtq.%I AS m SET ready_at = $2, vt = $2, refunded_ct = m.refunded_ct + $3, unstarted_ct = 0,'
+            ' is_suspect = false WHERE m.msg_id = $1', queue
+        ) USING msg_id, due, is_refunded::integer;
+    END IF;
     -- A sleeper has worked out when to wake; an earlier due time must reach it.
     PERFORM vtq._notify(queue);
 END;

@@ -19,9 +19,10 @@ AS $$
 DECLARE
     due timestamptz := clock_timestamp()
         + coalesce(vtq._check_length('delay', delay, interval '0', interval '36500 days'), '0');
-    levels smallint[] := (SELECT q.priorities FROM vtq._queue AS q WHERE q.queue = _return.queue);
+    setting record;
     moved_ct bigint;
 BEGIN
+    SELECT q.priorities, q.group_on_dead INTO setting FROM vtq._queue AS q WHERE q.queue = _return.queue;
     EXECUTE format($sql$
         WITH taken AS (
             DELETE FROM vtq.%2$I AS d
@@ -32,8 +33,8 @@ BEGIN
         )
         INSERT INTO vtq.%1$I (
             msg_id, ready_at, vt, enqueued_at, last_read_at, expires_at, read_ct, refunded_ct, max_attempts,
-            priority, unique_key, unique_until, unique_for, group_key, exclusive_key, lane, arrives_at, policy, headers,
-            message
+            priority, unique_key, unique_until, unique_for, group_key, exclusive_key, lane, lane_place, arrives_at, policy,
+            headers, message
         )
         OVERRIDING SYSTEM VALUE
         SELECT t.msg_id, l.ready_at, l.ready_at, t.enqueued_at, t.last_read_at, CASE WHEN t.expires_at > $2 THEN t.expires_at END,
@@ -41,6 +42,8 @@ BEGIN
             -- The queue may have lost this level since the message died.
             CASE WHEN t.priority = ANY ($3) THEN t.priority ELSE $3[array_upper($3, 1)] END,
             t.unique_key, t.unique_until, t.unique_for, t.group_key, t.exclusive_key, l.lane,
+            -- A group that was paused for it goes on with it.
+            CASE WHEN $4 = 'pause' AND t.group_key IS NOT NULL THEN t.msg_id END,
             CASE WHEN l.lane IS NOT NULL THEN $2 END, t.policy,
             (t.headers - 'vtq_dead_letter') || jsonb_build_object(
                 'vtq_redrives', vtq._redrives(t.headers) + 1
@@ -52,7 +55,7 @@ BEGIN
             FROM (SELECT vtq._lane(t.group_key, t.exclusive_key) AS lane) AS n
         ) AS l
     $sql$, queue, queue || '_dlq')
-    USING msg_ids, due, levels;
+    USING msg_ids, due, setting.priorities, setting.group_on_dead;
     GET DIAGNOSTICS moved_ct = ROW_COUNT;
     RETURN moved_ct;
 END;

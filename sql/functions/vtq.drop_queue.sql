@@ -22,7 +22,7 @@ BEGIN
     );
     EXECUTE (
         SELECT string_agg(format('DROP FUNCTION IF EXISTS %s;', vtq._own(queue, v.verb)), ' ')
-        FROM unnest('{read,ack,extend,send,send_batch}'::text[]) AS v (verb)
+        FROM unnest('{read,ack,extend,send,send_batch,admit,promote}'::text[]) AS v (verb)
     );
     RETURN true;
 END;

@@ -26,6 +26,9 @@ BEGIN
             started timestamptz := clock_timestamp();
             reader integer := holder;
             setting record;
+            ids bigint[];
+            lanes text[];
+            places bigint[];
         BEGIN
             SELECT q.on_ack, q.archive_until INTO setting FROM vtq._queue AS q WHERE q.queue = %2$L;
             IF NOT FOUND THEN
@@ -35,7 +38,6 @@ BEGIN
                 PERFORM vtq._check_leases(msg_ids, read_cts);
             END IF;
             IF setting.on_ack = 'delete' THEN
-                RETURN QUERY
                 WITH settled AS (
                     DELETE FROM vtq.%2$I AS m
                     USING (
@@ -43,7 +45,7 @@ BEGIN
                     ) AS lease
                     WHERE m.msg_id = lease.msg_id AND m.read_ct = lease.read_ct AND m.read_ct > 0
                         AND m.vt <> m.ready_at AND (m.holder = reader OR reader IS NULL)
-                    RETURNING m.msg_id, m.read_ct, m.vt
+                    RETURNING m.msg_id, m.read_ct, m.vt, m.lane, m.lane_place
                 ),
                 late AS (
                     UPDATE vtq.%3$I AS a
@@ -51,44 +53,53 @@ BEGIN
                     FROM settled AS s
                     WHERE s.vt <= started AND a.msg_id = s.msg_id AND a.read_ct = s.read_ct
                 )
-                SELECT s.msg_id FROM settled AS s ORDER BY s.msg_id;
-                RETURN;
-            END IF;
-
-            IF setting.archive_until <= started THEN
-                PERFORM vtq._archive_ahead(%2$L);
-            END IF;
-            RETURN QUERY
-            WITH settled AS (
-                DELETE FROM vtq.%2$I AS m
-                USING (
-                    SELECT l.msg_id, l.read_ct FROM unnest(msg_ids, read_cts) AS l (msg_id, read_ct) ORDER BY l.msg_id
-                ) AS lease
-                WHERE m.msg_id = lease.msg_id AND m.read_ct = lease.read_ct AND m.read_ct > 0 AND m.vt <> m.ready_at
-                    AND (m.holder = reader OR reader IS NULL)
-                RETURNING m.msg_id, m.vt, m.enqueued_at, m.last_read_at, m.read_ct, m.refunded_ct, m.priority,
-                    m.unique_key, m.group_key, m.headers, m.message
-            ),
-            archived AS (
-                INSERT INTO vtq.%4$I (
-                    msg_id, archived_at, enqueued_at, last_read_at, read_ct, refunded_ct, priority, unique_key,
-                    group_key, headers, message
+                SELECT array_agg(s.msg_id ORDER BY s.msg_id), array_agg(s.lane) FILTER (WHERE s.lane IS NOT NULL),
+                    array_agg(coalesce(s.lane_place, s.msg_id)) FILTER (WHERE s.lane IS NOT NULL)
+                INTO ids, lanes, places
+                FROM settled AS s;
+            ELSE
+                IF setting.archive_until <= started THEN
+                    PERFORM vtq._archive_ahead(%2$L);
+                END IF;
+                WITH settled AS (
+                    DELETE FROM vtq.%2$I AS m
+                    USING (
+                        SELECT l.msg_id, l.read_ct FROM unnest(msg_ids, read_cts) AS l (msg_id, read_ct) ORDER BY l.msg_id
+                    ) AS lease
+                    WHERE m.msg_id = lease.msg_id AND m.read_ct = lease.read_ct AND m.read_ct > 0 AND m.vt <> m.ready_at
+                        AND (m.holder = reader OR reader IS NULL)
+                    RETURNING m.msg_id, m.vt, m.enqueued_at, m.last_read_at, m.read_ct, m.refunded_ct, m.priority,
+                        m.unique_key, m.group_key, m.headers, m.message, m.lane, m.lane_place
+                ),
+                archived AS (
+                    INSERT INTO vtq.%4$I (
+                        msg_id, archived_at, enqueued_at, last_read_at, read_ct, refunded_ct, priority, unique_key,
+                        group_key, headers, message
+                    )
+                    SELECT s.msg_id, started, s.enqueued_at, s.last_read_at, s.read_ct, s.refunded_ct, s.priority,
+                        s.unique_key, s.group_key, s.headers, s.message
+                    FROM settled AS s
+                ),
+                -- A sweep has written down that the lease lapsed, and nobody has overtaken it: the run came to its end.
+                late AS (
+                    UPDATE vtq.%3$I AS a
+                    SET outcome = 'late_success', ended_at = started
+                    FROM settled AS s
+                    WHERE s.vt <= started AND a.msg_id = s.msg_id AND a.read_ct = s.read_ct
                 )
-                SELECT s.msg_id, started, s.enqueued_at, s.last_read_at, s.read_ct, s.refunded_ct, s.priority,
-                    s.unique_key, s.group_key, s.headers, s.message
-                FROM settled AS s
-            ),
-            -- A sweep has written down that the lease lapsed, and nobody has overtaken it: the run came to its end.
-            late AS (
-                UPDATE vtq.%3$I AS a
-                SET outcome = 'late_success', ended_at = started
-                FROM settled AS s
-                WHERE s.vt <= started AND a.msg_id = s.msg_id AND a.read_ct = s.read_ct
-            )
-            SELECT s.msg_id FROM settled AS s ORDER BY s.msg_id;
+                SELECT array_agg(s.msg_id ORDER BY s.msg_id), array_agg(s.lane) FILTER (WHERE s.lane IS NOT NULL),
+                    array_agg(coalesce(s.lane_place, s.msg_id)) FILTER (WHERE s.lane IS NOT NULL)
+                INTO ids, lanes, places
+                FROM settled AS s;
+            END IF;
+            IF lanes IS NOT NULL THEN
+                PERFORM vtq.%5$I(lanes, places);
+            END IF;
+            RETURN QUERY SELECT i FROM unnest(ids) AS i;
         END;
         $body$
-    $template$, '_' || queue || '.ack', queue, queue || '_attempts', queue || '_archive');
+    $template$, '_' || queue || '.ack', queue, queue || '_attempts', queue || '_archive',
+        '_' || queue || '.promote');
 END;
 $$;
 

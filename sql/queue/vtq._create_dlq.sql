@@ -35,12 +35,14 @@ BEGIN
             autovacuum_vacuum_cost_delay = 0
         );
         CREATE INDEX %3$I ON vtq.%1$I (dead_lettered_at, msg_id);
+        CREATE INDEX %4$I ON vtq.%1$I (group_key) WHERE group_key IS NOT NULL;
         COMMENT ON TABLE vtq.%1$I IS 'Dead letters of the queue, until redriven (vtq.redrive) or purged (vtq.dlq_purge).';
         COMMENT ON COLUMN vtq.%1$I.headers IS 'The message''s headers, and under vtq_dead_letter why it died.'
     $sql$,
         queue || '_dlq',
         '_' || queue || '_dlq_pkey',
-        '_' || queue || '_dlq_age'
+        '_' || queue || '_dlq_age',
+        '_' || queue || '_dlq_groups'
     );
 END;
 $$;

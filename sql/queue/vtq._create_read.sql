@@ -54,7 +54,8 @@ BEGIN
             floor_id bigint;
             got integer;
         BEGIN
-            SELECT q.visibility_timeout, q.max_attempts::integer AS max_attempts, q.timeout, q.priorities, q.paused_until
+            SELECT q.visibility_timeout, q.max_attempts::integer AS max_attempts, q.timeout, q.priorities, q.paused_until,
+                q.has_lanes
             INTO setting
             FROM vtq._queue AS q
             WHERE q.queue = %2$L;
@@ -70,6 +71,11 @@ BEGIN
             END;
             IF setting.paused_until > started THEN
                 RETURN;
+            END IF;
+            IF setting.has_lanes THEN
+                PERFORM vtq.%4$I();
+                -- What was admitted is due from a moment later than this call began.
+                started := clock_timestamp();
             END IF;
 
             FOR place IN 1..cardinality(setting.priorities) LOOP
@@ -141,7 +147,7 @@ BEGIN
             END IF;
         END;
         $body$
-    $template$, '_' || queue || '.read', queue, queue || '_attempts');
+    $template$, '_' || queue || '.read', queue, queue || '_attempts', '_' || queue || '.admit');
 END;
 $$;
 

@@ -16,6 +16,8 @@ AS $$
         "attempts_retention": "30 days",
         "dlq_retention": null,
         "priorities": [0],
+        "exclusive_limit": 1,
+        "group_on_dead": "continue",
         "unlogged": false
     }'
 $$;

@@ -13,6 +13,8 @@ CREATE TABLE vtq._queue (
     attempts_retention interval,
     dlq_retention interval,
     priorities smallint[] NOT NULL,
+    exclusive_limit integer NOT NULL,
+    group_on_dead text NOT NULL,
     unlogged boolean NOT NULL,
     has_lanes boolean NOT NULL DEFAULT false,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -24,7 +26,8 @@ CREATE TABLE vtq._queue (
     compacted_at timestamptz,
     compaction_ct bigint NOT NULL DEFAULT 0,
     CONSTRAINT _queue_pk PRIMARY KEY (queue),
-    CONSTRAINT _queue_on_ack_known CHECK (on_ack IN ('archive', 'delete'))
+    CONSTRAINT _queue_on_ack_known CHECK (on_ack IN ('archive', 'delete')),
+    CONSTRAINT _queue_group_on_dead_known CHECK (group_on_dead IN ('continue', 'pause'))
 );
 
 COMMENT ON TABLE vtq._queue IS 'One row per queue: its options, its pause, what maintenance last did.';
@@ -32,6 +35,8 @@ COMMENT ON COLUMN vtq._queue.options IS 'What was set by create_queue and set_qu
 COMMENT ON COLUMN vtq._queue.visibility_timeout IS 'How long a read hides a message, unless the read says otherwise.';
 COMMENT ON COLUMN vtq._queue.timeout IS 'How long one run may take before its worker cancels it; null: no limit.';
 COMMENT ON COLUMN vtq._queue.priorities IS 'The priority levels of the queue, the one served first in front.';
+COMMENT ON COLUMN vtq._queue.exclusive_limit IS 'How many messages of one exclusive_key run at once.';
+COMMENT ON COLUMN vtq._queue.group_on_dead IS 'What becomes of a group whose message died: continue with the next, or pause until it is redriven or purged.';
 COMMENT ON COLUMN vtq._queue.has_lanes IS 'Whether a message with a group_key or an exclusive_key was ever sent to it.';
 COMMENT ON COLUMN vtq._queue.paused_until IS 'Reads return nothing until this instant; null: not paused.';
 COMMENT ON COLUMN vtq._queue.archive_until IS 'The archive has a partition for every instant before this one.';
