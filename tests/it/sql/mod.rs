@@ -10,6 +10,8 @@ mod dead_letter;
 mod fail;
 mod fence;
 mod give_back;
+mod lanes;
+mod lanes_race;
 mod maintain;
 mod metrics;
 mod names;
