@@ -34,10 +34,10 @@ BEGIN
     ORDER BY q.queue
     ON CONFLICT ON CONSTRAINT _sleeper_pk DO UPDATE SET until = excluded.until;
     FOR setting IN
-        SELECT q.queue, q.priorities, q.paused_until, q.has_lanes FROM vtq._queue AS q WHERE q.queue = ANY (queues)
+        SELECT q.queue, q.priorities, q.paused_until FROM vtq._queue AS q WHERE q.queue = ANY (queues)
     LOOP
         EXECUTE format($sql$
-            SELECT min(f.due)
+            SELECT least(min(f.due), (SELECT min(m.arrives_at) FROM vtq.%1$I AS m WHERE m.arrives_at IS NOT NULL))
             FROM unnest($1) AS p (level)
             CROSS JOIN LATERAL (
                 (
@@ -51,10 +51,6 @@ BEGIN
                 ) AS h
             ) AS f
         $sql$, setting.queue) INTO due USING setting.priorities, at;
-        IF setting.has_lanes THEN
-            EXECUTE format('SELECT least($1, min(m.arrives_at)) FROM vtq.%I AS m WHERE m.arrives_at IS NOT NULL', setting.queue)
-            INTO due USING due;
-        END IF;
         IF setting.paused_until > at THEN
             due := setting.paused_until;
         END IF;

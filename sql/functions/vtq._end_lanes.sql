@@ -11,13 +11,11 @@ SET search_path = pg_catalog
 SET enable_seqscan = off
 AS $$
 BEGIN
-    IF (SELECT q.has_lanes FROM vtq._queue AS q WHERE q.queue = _end_lanes.queue) THEN
-        EXECUTE format($sql$
-            SELECT array_agg(m.lane), array_agg(coalesce(m.lane_place, m.msg_id))
-            FROM vtq.%1$I AS m
-            WHERE m.msg_id = ANY ($1) AND m.lane IS NOT NULL AND m.arrives_at IS NULL AND m.ready_at < 'infinity'
-        $sql$, queue) INTO lanes, places USING msg_ids;
-    END IF;
+    EXECUTE format($sql$
+        SELECT array_agg(m.lane), array_agg(coalesce(m.lane_place, m.msg_id))
+        FROM vtq.%1$I AS m
+        WHERE m.msg_id = ANY ($1) AND m.lane IS NOT NULL AND m.arrives_at IS NULL AND m.ready_at < 'infinity'
+    $sql$, queue) INTO lanes, places USING msg_ids;
 END;
 $$;
 

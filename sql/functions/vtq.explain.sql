@@ -38,17 +38,24 @@ BEGIN
         answer := answer || jsonb_build_object(
             'where', 'live',
             'state', m.state,
-            'why', vtq._why(setting, m.state, m.ready_at, m.vt, m.expires_at, m.read_ct, m.unstarted_ct, at),
+            'why', CASE
+                WHEN m.state = 'waiting' THEN vtq._waits_for(queue, setting, msg_id, m.lane, m.arrives_at, at)
+                ELSE vtq._why(setting, m.state, m.ready_at, m.vt, m.expires_at, m.read_ct, m.unstarted_ct, at)
+            END,
             'next_at', vtq._iso(CASE m.state
                 WHEN 'in_flight' THEN m.vt
                 WHEN 'delayed' THEN m.ready_at
                 WHEN 'retrying' THEN m.ready_at
+                WHEN 'waiting' THEN m.arrives_at
             END),
             'attempt', m.read_ct - m.refunded_ct,
             'read_ct', m.read_ct,
             'enqueued_at', vtq._iso(m.enqueued_at),
-            'ready_at', vtq._iso(m.ready_at),
-            'vt', vtq._iso(m.vt),
+            'ready_at', CASE WHEN isfinite(m.ready_at) THEN vtq._iso(m.ready_at) END,
+            'vt', CASE WHEN isfinite(m.vt) THEN vtq._iso(m.vt) END,
+            'group_key', m.group_key,
+            'exclusive_key', m.exclusive_key,
+            'unique_key', m.unique_key,
             'expires_at', vtq._iso(m.expires_at),
             'priority', m.priority,
             'policy', vtq._layers(setting, m.max_attempts, m.policy)

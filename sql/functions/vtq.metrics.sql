@@ -14,6 +14,7 @@ RETURNS TABLE (
     in_flight bigint,
     delayed bigint,
     retrying bigint,
+    waiting bigint,
     exhausted bigint,
     expired bigint,
     dead bigint,
@@ -51,6 +52,7 @@ BEGIN
     in_flight := coalesce((counted.counts ->> 'in_flight')::bigint, 0);
     delayed := coalesce((counted.counts ->> 'delayed')::bigint, 0);
     retrying := coalesce((counted.counts ->> 'retrying')::bigint, 0);
+    waiting := coalesce((counted.counts ->> 'waiting')::bigint, 0);
     exhausted := coalesce((counted.counts ->> 'exhausted')::bigint, 0);
     expired := coalesce((counted.counts ->> 'expired')::bigint, 0);
     dead := letters.dead;

@@ -9,6 +9,7 @@ RETURNS TABLE (
     in_flight bigint,
     delayed bigint,
     retrying bigint,
+    waiting bigint,
     exhausted bigint,
     expired bigint,
     dead bigint,
@@ -34,7 +35,7 @@ BEGIN
             RETURN QUERY SELECT m.* FROM vtq.metrics(queue, exact) AS m;
         EXCEPTION WHEN OTHERS THEN
             RETURN QUERY SELECT queue, NULL::bigint, NULL::bigint, NULL::bigint, NULL::bigint, NULL::bigint,
-                NULL::bigint, NULL::bigint, NULL::interval, NULL::interval, NULL::text, NULL::bigint,
+                NULL::bigint, NULL::bigint, NULL::bigint, NULL::interval, NULL::interval, NULL::text, NULL::bigint,
                 NULL::timestamptz, NULL::text, NULL::bigint, NULL::boolean, SQLERRM;
         END;
     END LOOP;

@@ -54,7 +54,8 @@ BEGIN
         SELECT s.msg_id INTO id
         FROM vtq._send_keyed(
             queue, ARRAY[message], ARRAY[headers], delay, visible_at, priority, max_attempts, policy, expires_at, retry_until,
-            ARRAY[unique_key], unique_until, unique_for, on_conflict, max_wait, ARRAY[group_key], ARRAY[exclusive_key]
+            CASE WHEN unique_key IS NOT NULL THEN ARRAY[unique_key] END, unique_until, unique_for, on_conflict, max_wait,
+            ARRAY[group_key], ARRAY[exclusive_key]
         ) AS s;
         RETURN id;
     END IF;

@@ -32,9 +32,6 @@ BEGIN
         PERFORM vtq._no_queue(queue);
     END IF;
     PERFORM vtq._check_qty(qty);
-    IF NOT setting.has_lanes THEN
-        PERFORM vtq._find_lanes(queue);
-    END IF;
 
     FOREACH level IN ARRAY setting.priorities LOOP
         EXIT WHEN wanted <= 0;

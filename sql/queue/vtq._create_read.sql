@@ -55,7 +55,9 @@ BEGIN
             got integer;
         BEGIN
             SELECT q.visibility_timeout, q.max_attempts::integer AS max_attempts, q.timeout, q.priorities, q.paused_until,
-                q.has_lanes
+                EXISTS (
+                    SELECT FROM vtq.%2$I AS m WHERE m.arrives_at IS NOT NULL AND m.arrives_at <= started
+                ) AS has_arrivals
             INTO setting
             FROM vtq._queue AS q
             WHERE q.queue = %2$L;
@@ -72,7 +74,7 @@ BEGIN
             IF setting.paused_until > started THEN
                 RETURN;
             END IF;
-            IF setting.has_lanes THEN
+            IF setting.has_arrivals THEN
                 PERFORM vtq.%4$I();
                 -- What was admitted is due from a moment later than this call began.
                 started := clock_timestamp();

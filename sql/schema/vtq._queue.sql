@@ -16,7 +16,6 @@ CREATE TABLE vtq._queue (
     exclusive_limit integer NOT NULL,
     group_on_dead text NOT NULL,
     unlogged boolean NOT NULL,
-    has_lanes boolean NOT NULL DEFAULT false,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     paused_at timestamptz,
     paused_until timestamptz,
@@ -37,6 +36,5 @@ COMMENT ON COLUMN vtq._queue.timeout IS 'How long one run may take before its wo
 COMMENT ON COLUMN vtq._queue.priorities IS 'The priority levels of the queue, the one served first in front.';
 COMMENT ON COLUMN vtq._queue.exclusive_limit IS 'How many messages of one exclusive_key run at once.';
 COMMENT ON COLUMN vtq._queue.group_on_dead IS 'What becomes of a group whose message died: continue with the next, or pause until it is redriven or purged.';
-COMMENT ON COLUMN vtq._queue.has_lanes IS 'Whether a message with a group_key or an exclusive_key was ever sent to it.';
 COMMENT ON COLUMN vtq._queue.paused_until IS 'Reads return nothing until this instant; null: not paused.';
 COMMENT ON COLUMN vtq._queue.archive_until IS 'The archive has a partition for every instant before this one.';

@@ -30,6 +30,8 @@ pub struct Metrics {
     pub delayed: Option<u64>,
     /// Messages that wait for their next run after a failure.
     pub retrying: Option<u64>,
+    /// Waiting for their turn in a group, or for a slot of their exclusive key.
+    pub waiting: Option<u64>,
     /// Messages that have no run left, and wait to be moved to the dead letters.
     pub exhausted: Option<u64>,
     /// Messages past their `expires_at`, which wait to be moved to the dead letters.
@@ -232,19 +234,20 @@ fn metrics_of(row: &Row) -> Result<Metrics> {
         in_flight: count(2)?,
         delayed: count(3)?,
         retrying: count(4)?,
-        exhausted: count(5)?,
-        expired: count(6)?,
-        dead: count(7)?,
-        oldest_ready_age: age(8)?,
-        oldest_dead_age: age(9)?,
-        last_error_class: column(row, 10, what)?,
-        sent_total: count(11)?,
-        paused_until: column(row, 12, what)?,
-        is_paused: column(row, 13, what)?,
-        pause_reason: column(row, 14, what)?,
-        table_bytes: count(15)?,
-        is_estimated: column::<Option<bool>>(row, 16, what)?.unwrap_or(false),
-        error: column(row, 17, what)?,
+        waiting: count(5)?,
+        exhausted: count(6)?,
+        expired: count(7)?,
+        dead: count(8)?,
+        oldest_ready_age: age(9)?,
+        oldest_dead_age: age(10)?,
+        last_error_class: column(row, 11, what)?,
+        sent_total: count(12)?,
+        paused_until: column(row, 13, what)?,
+        is_paused: column(row, 14, what)?,
+        pause_reason: column(row, 15, what)?,
+        table_bytes: count(16)?,
+        is_estimated: column::<Option<bool>>(row, 17, what)?.unwrap_or(false),
+        error: column(row, 18, what)?,
     })
 }
 

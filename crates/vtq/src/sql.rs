@@ -69,7 +69,6 @@ pub(crate) const FUNCTIONS: &[File] = files!(
     "functions/vtq._end_lanes",
     "functions/vtq._explain_settled",
     "functions/vtq._filter_instant",
-    "functions/vtq._find_lanes",
     "functions/vtq._hold_back",
     "functions/vtq._holder",
     "functions/vtq._is_whole",
@@ -80,7 +79,6 @@ pub(crate) const FUNCTIONS: &[File] = files!(
     "functions/vtq._lock_lease",
     "functions/vtq._no_queue",
     "functions/vtq._notify",
-    "functions/vtq._open_lanes",
     "functions/vtq._own_backoff",
     "functions/vtq._own_timeout",
     "functions/vtq._promote",
@@ -94,6 +92,8 @@ pub(crate) const FUNCTIONS: &[File] = files!(
     "functions/vtq._send_keyed",
     "functions/vtq._settled_before",
     "functions/vtq._take_unique",
+    "functions/vtq._unpause_groups",
+    "functions/vtq._waits_for",
     "functions/vtq._why",
     "functions/vtq.ack",
     "functions/vtq.attempts",
@@ -216,11 +216,11 @@ pub(crate) const QUEUE_OPTIONS: &str = "SELECT vtq.queue_options($1)";
 pub(crate) const PAUSE: &str = "SELECT vtq.pause($1, $2, coalesce($3, 'infinity'))";
 pub(crate) const RESUME: &str = "SELECT vtq.resume($1)";
 pub(crate) const METRICS: &str = "\
-SELECT queue_name, ready, in_flight, delayed, retrying, exhausted, expired, dead, oldest_ready_age, \
+SELECT queue_name, ready, in_flight, delayed, retrying, waiting, exhausted, expired, dead, oldest_ready_age, \
 oldest_dead_age, last_error_class, sent_total, CASE WHEN isfinite(paused_until) THEN paused_until END, \
 paused_until IS NOT NULL, pause_reason, table_bytes, estimated, error FROM vtq.metrics($1, $2)";
 pub(crate) const METRICS_ALL: &str = "\
-SELECT queue_name, ready, in_flight, delayed, retrying, exhausted, expired, dead, oldest_ready_age, \
+SELECT queue_name, ready, in_flight, delayed, retrying, waiting, exhausted, expired, dead, oldest_ready_age, \
 oldest_dead_age, last_error_class, sent_total, CASE WHEN isfinite(paused_until) THEN paused_until END, \
 paused_until IS NOT NULL, pause_reason, table_bytes, estimated, error FROM vtq.metrics_all($1)";
 pub(crate) const WORKERS: &str = "\

@@ -92,6 +92,7 @@ async fn held(queue: &Queue) -> anyhow::Result<Option<String>> {
         metrics.in_flight,
         metrics.delayed,
         metrics.retrying,
+        metrics.waiting,
         metrics.exhausted,
         metrics.expired,
     ];

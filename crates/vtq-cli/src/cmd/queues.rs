@@ -19,6 +19,7 @@ struct Document<'a> {
     in_flight: Option<u64>,
     delayed: Option<u64>,
     retrying: Option<u64>,
+    waiting: Option<u64>,
     exhausted: Option<u64>,
     expired: Option<u64>,
     dead: Option<u64>,
@@ -54,7 +55,9 @@ fn table(queues: &[Metrics]) -> Table {
     let has =
         |count: fn(&Metrics) -> Option<u64>| queues.iter().any(|queue| count(queue).is_some_and(|ct| ct > 0));
     let (has_exhausted, has_expired) = (has(|queue| queue.exhausted), has(|queue| queue.expired));
+    let has_waiting = has(|queue| queue.waiting);
     let mut heads = vec!["queue", "ready", "in flight", "delayed", "retrying"];
+    heads.extend(has_waiting.then_some("waiting"));
     heads.extend(has_exhausted.then_some("exhausted"));
     heads.extend(has_expired.then_some("expired"));
     heads.extend(["dead", "oldest ready", "last error", "state"]);
@@ -68,6 +71,7 @@ fn table(queues: &[Metrics]) -> Table {
             count(queue.delayed, marks.later),
             count(queue.retrying, marks.later),
         ];
+        row.extend(has_waiting.then(|| count(queue.waiting, marks.later)));
         row.extend(has_exhausted.then(|| count(queue.exhausted, marks.due)));
         row.extend(has_expired.then(|| count(queue.expired, marks.due)));
         let dead = count(queue.dead, marks.dead);
@@ -93,7 +97,7 @@ impl Marks {
             |counts: &[Option<u64>]| queue.is_estimated && counts.iter().flatten().sum::<u64>() >= COUNTED_TO;
         Self {
             due: is_many(&[queue.ready, queue.in_flight, queue.exhausted, queue.expired]),
-            later: is_many(&[queue.delayed, queue.retrying]),
+            later: is_many(&[queue.delayed, queue.retrying, queue.waiting]),
             dead: is_many(&[queue.dead]),
         }
     }
@@ -131,6 +135,7 @@ fn document(queue: &Metrics) -> Document<'_> {
         in_flight: queue.in_flight,
         delayed: queue.delayed,
         retrying: queue.retrying,
+        waiting: queue.waiting,
         exhausted: queue.exhausted,
         expired: queue.expired,
         dead: queue.dead,

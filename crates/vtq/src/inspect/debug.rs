@@ -12,6 +12,7 @@ impl fmt::Debug for Metrics {
             .field("in_flight", &self.in_flight)
             .field("delayed", &self.delayed)
             .field("retrying", &self.retrying)
+            .field("waiting", &self.waiting)
             .field("exhausted", &self.exhausted)
             .field("expired", &self.expired)
             .field("dead", &self.dead)

@@ -87,7 +87,7 @@ impl Progress {
         let parts = [
             ("ready", count(metrics.ready)),
             ("in flight", count(metrics.in_flight)),
-            ("waiting", count(metrics.delayed) + count(metrics.retrying)),
+            ("waiting", count(metrics.delayed) + count(metrics.retrying) + count(metrics.waiting)),
             ("dead", count(metrics.dead)),
         ];
         let shown = parts.iter().filter(|(_, count)| *count > 0);
@@ -118,6 +118,7 @@ pub(super) fn live(metrics: &Metrics) -> u64 {
         metrics.in_flight,
         metrics.delayed,
         metrics.retrying,
+        metrics.waiting,
         metrics.exhausted,
         metrics.expired,
     ];
