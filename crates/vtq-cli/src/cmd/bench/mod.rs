@@ -17,7 +17,7 @@ mod tally;
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use anyhow::bail;
+use anyhow::{Context as _, bail};
 use vtq::QueueName;
 
 use self::queue::{Fill, Place};
@@ -58,6 +58,9 @@ pub(super) async fn run(
     let measured = measure(global, output, &args, interrupt, &place, &mark).await;
     // Whatever has happened, the queue goes.
     let removed = if args.keep { Ok(()) } else { place.remove().await };
+    if measured.is_err() && removed.is_err() {
+        return measured.map(|_| Exit::Failed).context(format!("queue `{name}` is left behind"));
+    }
     if let Some(report) = measured? {
         print(&report, output)?;
         if let Some(path) = &args.plot {

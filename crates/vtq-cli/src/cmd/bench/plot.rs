@@ -60,7 +60,7 @@ fn title(report: &Report) -> String {
     let settings = &report.settings;
     let rate = settings.rate_per_second.map_or("flat out".into(), |rate| format!("at {rate}/s"));
     format!(
-        "vtq bench on PostgreSQL {}: {} senders {rate}, {} workers of {}",
+        "vtq bench, PostgreSQL {}. Senders: {}, {rate}. Workers: {}, of {} handlers",
         report.server.version, settings.producers, settings.workers, settings.concurrency
     )
 }
@@ -93,7 +93,14 @@ fn panel(
         .x_label_area_size(36)
         .y_label_area_size(76)
         .build_cartesian_2d(time, 0.0..top)?;
-    chart.configure_mesh().x_desc("seconds").y_desc(name).light_line_style(WHITE).draw()?;
+    chart
+        .configure_mesh()
+        .x_desc("seconds")
+        .y_desc(name)
+        .light_line_style(WHITE)
+        .x_label_formatter(&f64::to_string)
+        .y_label_formatter(&f64::to_string)
+        .draw()?;
     for Line { name, color, points } in lines {
         let (color, from) = (*color, points.clone());
         chart
