@@ -42,9 +42,15 @@ async fn a_run_adds_up_and_leaves_nothing() {
     let quantiles =
         ["p50_us", "p90_us", "p99_us", "p999_us", "max_us"].map(|key| count(&report["latency"], key));
     assert!(quantiles.is_sorted(), "{report:#}");
-    for key in
-        ["wal_bytes", "dead_rows_max", "table_bytes_max", "total_bytes_max", "compactions", "elapsed_ms"]
-    {
+    for key in [
+        "wal_bytes",
+        "dead_rows_max",
+        "table_bytes_max",
+        "total_bytes_max",
+        "compactions",
+        "notifications",
+        "elapsed_ms",
+    ] {
         count(&report, key);
     }
     assert!(count(&report, "wal_bytes") > 50 * 200, "{report:#}");
@@ -65,7 +71,9 @@ async fn the_cpu_of_a_server_on_this_host_is_seen() {
     let report = cli.run(&["bench", "--duration", "1s", "--json"]).json();
 
     for key in ["backend_cpu_us_per_message", "server_cpu_us_per_message", "client_cpu_us_per_message"] {
-        assert!(report[key].as_f64().unwrap() > 0.0, "{key}: {report:#}");
+        // A server of somebody else's may be anywhere.
+        let is_elsewhere = std::env::var("VTQ_TEST_DATABASE_URL").is_ok_and(|url| !url.is_empty());
+        assert!(is_elsewhere || report[key].as_f64().is_some_and(|cpu| cpu > 0.0), "{key}: {report:#}");
     }
 }
 

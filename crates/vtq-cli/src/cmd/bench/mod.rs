@@ -2,6 +2,7 @@
 
 mod consumer;
 mod cpu;
+mod listener;
 mod live;
 mod payload;
 mod plot;

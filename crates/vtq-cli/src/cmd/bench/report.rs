@@ -56,7 +56,7 @@ pub(super) struct Report {
     pub(super) table_bytes_max: Option<u64>,
     /// With the indexes.
     pub(super) total_bytes_max: Option<u64>,
-    pub(super) notifications: u64,
+    pub(super) notifications: Option<u64>,
     pub(super) compactions: Option<u64>,
     /// Whether the server has let the snapshot be until the end; null: none was asked for.
     pub(super) snapshot_held: Option<bool>,

@@ -1,7 +1,6 @@
 //! Looks at the server once a second: sizes, dead rows, WAL, CPU, notifications.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
@@ -12,9 +11,10 @@ use tokio_postgres::{Client, Row};
 use vtq::{QueueName, Vtq};
 
 use super::cpu;
+use super::listener::Listener;
 use super::live::Live;
 use super::series::{Sample, Series};
-use super::tally::{self, Tally};
+use super::tally::Tally;
 
 const EVERY: Duration = Duration::from_secs(1);
 /// A server that takes longer than this to answer is looked at again the next time.
@@ -35,13 +35,12 @@ FROM pg_stat_activity AS a WHERE a.pid = pg_backend_pid()";
 #[derive(Debug)]
 pub(super) struct Sampler {
     client: Client,
-    listener: Client,
+    listener: Option<Listener>,
     queue: QueueName,
     /// The name of the connections that do the work.
     application: String,
     tally: Arc<Tally>,
     processes: Option<cpu::Server>,
-    notifications: Arc<AtomicU64>,
     first: Option<First>,
     seen: Seen,
 }
@@ -53,7 +52,7 @@ struct First {
     compactions: i64,
     server: Option<Duration>,
     client: Option<Duration>,
-    notifications: u64,
+    notifications: Option<u64>,
     /// The start of the clock.
     at: Instant,
 }
@@ -66,7 +65,7 @@ pub(super) struct Seen {
     pub(super) own_cpu: Option<Duration>,
     pub(super) server_cpu: Option<Duration>,
     pub(super) client_cpu: Option<Duration>,
-    pub(super) notifications: u64,
+    pub(super) notifications: Option<u64>,
     pub(super) compactions: Option<u64>,
     pub(super) dead_rows_max: Option<u64>,
     pub(super) table_bytes_max: Option<u64>,
@@ -83,7 +82,7 @@ struct Figures {
 }
 
 impl Sampler {
-    /// Connects, and begins to hear notifications.
+    /// Connects, and begins to count notifications.
     pub(super) async fn open(
         vtq: &Vtq,
         queue: &QueueName,
@@ -91,15 +90,7 @@ impl Sampler {
         tally: Arc<Tally>,
     ) -> anyhow::Result<Self> {
         let client = vtq.dedicated().await?.spawn().0;
-        let (listener, mut heard) = vtq.dedicated().await?.spawn();
-        listener.batch_execute(&format!("LISTEN \"vtq_{queue}\"")).await.context("listen to the queue")?;
-        let notifications = Arc::new(AtomicU64::new(0));
-        let count = notifications.clone();
-        tokio::spawn(async move {
-            while heard.recv().await.is_some() {
-                tally::add(&count);
-            }
-        });
+        let listener = Listener::open(vtq, queue).await?;
         let backend = client.query_typed(BACKEND, &[]).await.context("ask for the server's process")?;
         let processes = backend
             .first()
@@ -111,7 +102,6 @@ impl Sampler {
             application: application.to_owned(),
             tally,
             processes,
-            notifications,
             first: None,
             seen: Seen::default(),
         })
@@ -129,7 +119,7 @@ impl Sampler {
             compactions: figures.map_or(0, |figures| figures.compactions),
             server: self.processes.as_ref().and_then(cpu::Server::all),
             client: cpu::this_process(),
-            notifications: tally::read(&self.notifications),
+            notifications: self.listener.as_ref().map(Listener::heard),
             at: Instant::now(),
         };
         self.first.insert(first).at
@@ -153,7 +143,6 @@ impl Sampler {
         }
         self.finish(first).await;
         live.clear();
-        drop(self.listener);
         self.seen
     }
 
@@ -184,7 +173,12 @@ impl Sampler {
         seen.own_cpu = self.processes.as_ref().map(cpu::Server::own);
         seen.server_cpu = since(self.processes.as_ref().and_then(cpu::Server::all), first.server);
         seen.client_cpu = since(cpu::this_process(), first.client);
-        seen.notifications = tally::read(&self.notifications) - first.notifications;
+        seen.notifications = self
+            .listener
+            .as_ref()
+            .map(Listener::heard)
+            .zip(first.notifications)
+            .map(|(now, then)| now - then);
     }
 
     /// `None`: this server does not say, or not to this role.

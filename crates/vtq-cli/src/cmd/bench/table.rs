@@ -93,7 +93,7 @@ fn costs(report: &Report) -> Table {
         ("size", bytes(report.table_bytes_max), "the live table, at most"),
         ("size", bytes(report.total_bytes_max), "with its indexes, at most"),
         ("compactions", count(report.compactions), "the live table"),
-        ("notifications", count(Some(report.notifications)), "to workers that slept"),
+        ("notifications", count(report.notifications), "to workers that slept"),
     ];
     for (name, cell, of) in rows {
         table.row([Cell::text(name), cell, Cell::text(of)]);
