@@ -12,6 +12,8 @@ use super::queue::OnAck;
 pub(crate) const LEAST_PAYLOAD: u32 = 80;
 /// The most bytes of a message, and of a batch.
 const MOST_PAYLOAD: u32 = 10 * 1024 * 1024;
+/// How long messages are sent if nothing is said.
+const DURATION: Duration = Duration::from_secs(10);
 const MOST_BATCH_BYTES: u64 = 32 * 1024 * 1024;
 
 /// Measure what this database does: throughput, latency, CPU, WAL, bloat.
@@ -57,9 +59,9 @@ pub(crate) struct BenchArgs {
     /// How long a handler takes; it sleeps
     #[arg(long, value_name = "LENGTH", default_value = "0", value_parser = length)]
     pub(crate) handler_time: Duration,
-    /// How long messages are sent
-    #[arg(long, value_name = "LENGTH", default_value = "10s", value_parser = duration)]
-    pub(crate) duration: Duration,
+    /// How long messages are sent [default: 10s; with --producers 0, until the backlog is handled]
+    #[arg(long, value_name = "LENGTH", value_parser = duration)]
+    pub(crate) duration: Option<Duration>,
     /// How long workers may take afterwards to handle what is left
     #[arg(long, value_name = "LENGTH", default_value = "30s", value_parser = length)]
     pub(crate) drain_timeout: Duration,
@@ -90,6 +92,11 @@ pub(crate) struct BenchArgs {
 }
 
 impl BenchArgs {
+    /// How long the clock runs at most; `None`: until the backlog is handled.
+    pub(crate) fn limit(&self) -> Option<Duration> {
+        self.duration.or_else(|| (self.producers > 0).then_some(DURATION))
+    }
+
     /// Finds options that make no sense together.
     pub(crate) fn check(&self) -> Result<(), String> {
         let bytes = u64::from(self.batch) * u64::from(self.payload_size);

@@ -11,13 +11,13 @@ use crate::output::{Output, brief};
 #[derive(Debug, Clone)]
 pub(super) struct Live {
     bar: ProgressBar,
-    duration: Duration,
+    duration: Option<Duration>,
     backlog: u64,
 }
 
 impl Live {
-    /// Begins to show a run that is to last this long.
-    pub(super) fn start(output: Output, duration: Duration, backlog: u64) -> Self {
+    /// Begins to show a run that is to last this long; `None`: until the backlog is handled.
+    pub(super) fn start(output: Output, duration: Option<Duration>, backlog: u64) -> Self {
         if !output.shows_progress() {
             return Self { bar: ProgressBar::hidden(), duration, backlog };
         }
@@ -33,9 +33,11 @@ impl Live {
     /// Shows the second that has just ended.
     pub(super) fn show(&self, second: Second) {
         let at = Duration::from_millis(second.at_ms);
-        let phase = match at < self.duration {
-            true => format!("{} of {}", brief(at), brief(self.duration)),
-            false => "the rest".into(),
+        let seconds = at.as_secs_f64().round();
+        let phase = match self.duration {
+            None => format!("{seconds}s"),
+            Some(duration) if at < duration => format!("{seconds}s of {}", brief(duration)),
+            Some(_) => "the rest".into(),
         };
         let waiting = (second.sent + self.backlog).saturating_sub(second.handled);
         let mut line = format!(
@@ -45,10 +47,10 @@ impl Live {
             HumanCount(waiting)
         );
         if let (Some(p50), Some(p99)) = (second.latency_p50_us, second.latency_p99_us) {
-            line.push_str(&format!(" · latency {:.1} / {:.1} ms", p50 as f64 / 1e3, p99 as f64 / 1e3));
+            line.push_str(&format!(" · {:.1}/{:.1} ms", p50 as f64 / 1e3, p99 as f64 / 1e3));
         }
         if let Some(rows) = second.dead_rows {
-            line.push_str(&format!(" · dead rows {}", HumanCount(rows)));
+            line.push_str(&format!(" · dead {}", HumanCount(rows)));
         }
         self.bar.set_message(line);
     }

@@ -93,8 +93,8 @@ async fn measure(
     if interrupt.is_requested() {
         return Ok(None);
     }
-    let run = Run::prepare(global, args, &place.queue, mark).await?;
-    run.measure(args, writer, output, interrupt).await.map(Some)
+    let (run, sampler) = Run::prepare(global, args, &place.queue, mark).await?;
+    run.measure(sampler, args, &writer, output, interrupt).await.map(Some)
 }
 
 fn print(report: &Report, output: Output) -> anyhow::Result<()> {

@@ -82,6 +82,9 @@ impl Place {
             Fill::Backlog(number) => ("put in: ready", number, SendOptions::new()),
             Fill::Delayed(number) => ("put in: delayed", number, SendOptions::new().delay(A_DAY)),
         };
+        if number == 0 {
+            return Ok(());
+        }
         let bar = output.progress(what, Some(number));
         let most = (FILL_BYTES / writer.bytes()).clamp(1, FILL);
         let mut left = number;

@@ -19,7 +19,8 @@ pub(super) struct Report {
     pub(super) interrupted: bool,
     pub(super) server: ServerFacts,
     pub(super) settings: Settings,
-    /// From the start of the clock to the last message handled, or to the end of sending when that came later.
+    /// From the start of the clock to the last message handled, or to the end of sending when that came later; to the
+    /// end of the run when messages were left.
     pub(super) elapsed_ms: u64,
     pub(super) sending_ms: u64,
     pub(super) sent: u64,
@@ -34,7 +35,7 @@ pub(super) struct Report {
     pub(super) foreign: u64,
     /// While it was sent.
     pub(super) sent_per_second: f64,
-    /// From the start to the last message handled.
+    /// In all that time.
     pub(super) handled_per_second: f64,
     /// From the commit of a send to the start of the handler; the backlog does not count.
     pub(super) latency: Option<Quantiles>,
@@ -73,7 +74,7 @@ pub(super) struct Settings {
     pub(super) batch: u32,
     pub(super) rate_per_second: Option<u32>,
     pub(super) handler_time_ms: u64,
-    pub(super) duration_ms: u64,
+    pub(super) duration_ms: Option<u64>,
     pub(super) on_ack: String,
     pub(super) backlog: u64,
     pub(super) delayed: u64,
@@ -171,10 +172,8 @@ impl Report {
             ));
         }
         if self.left > 0 && self.settings.workers > 0 && !self.interrupted {
-            remarks.push(format!(
-                "{} messages were left when --drain-timeout was over: the workers are slower than the senders",
-                self.left
-            ));
+            let over = if self.settings.producers > 0 { "--drain-timeout" } else { "--duration" };
+            remarks.push(format!("{} messages were left when {over} was over", self.left));
         }
         if self.snapshot_held == Some(false) {
             remarks.push("the server has ended the held snapshot before the end of the run".into());
@@ -196,7 +195,7 @@ impl Settings {
             batch: args.batch,
             rate_per_second: args.rate,
             handler_time_ms: millis(args.handler_time),
-            duration_ms: millis(args.duration),
+            duration_ms: args.limit().map(millis),
             on_ack,
             backlog: args.backlog,
             delayed: args.delayed,

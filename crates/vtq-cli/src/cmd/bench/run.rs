@@ -1,7 +1,7 @@
 //! One run: the clock, the senders, the workers, and in which order they start and end.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 use tokio::sync::{mpsc, watch};
@@ -37,7 +37,6 @@ pub(super) struct Run {
     queue: Queue,
     mark: Arc<str>,
     tally: Arc<Tally>,
-    sampler: Sampler,
     snapshot: Option<Snapshot>,
     server: ServerFacts,
 }
@@ -55,7 +54,7 @@ impl Run {
         args: &BenchArgs,
         queue: &Queue,
         mark: &str,
-    ) -> anyhow::Result<Self> {
+    ) -> anyhow::Result<(Self, Sampler)> {
         let application = format!("vtq bench {mark}");
         let pool_size = usize::from(args.producers).max(1);
         let vtq = global.options()?.application_name(&application).pool_size(pool_size).lazy()?;
@@ -67,14 +66,15 @@ impl Run {
             false => None,
         };
         let server = server(&observer).await?;
-        Ok(Self { vtq, queue: queue.clone(), mark: mark.into(), tally, sampler, snapshot, server })
+        Ok((Self { vtq, queue: queue.clone(), mark: mark.into(), tally, snapshot, server }, sampler))
     }
 
     /// Runs it to its end, or until the user has had enough.
     pub(super) async fn measure(
-        mut self,
+        self,
+        mut sampler: Sampler,
         args: &BenchArgs,
-        writer: Writer,
+        writer: &Writer,
         output: Output,
         interrupt: &Interrupt,
     ) -> anyhow::Result<Report> {
@@ -83,51 +83,89 @@ impl Run {
         if args.backlog == 0 {
             self.start_workers(args, &mut workers, interrupt).await?;
         }
-        let began = self.sampler.begin().await;
-        let live = Live::start(output, args.duration, args.backlog);
+        let began = sampler.begin().await;
+        let live = Live::start(output, args.limit(), args.backlog);
         let (stop_sampling, sampling) = watch::channel(false);
-        let mut producers = self.start_producers(args, &writer)?;
+        let sampler = tokio::spawn(sampler.run(sampling, live));
+        let producers = self.start_producers(args, writer)?;
         if args.backlog > 0 {
             self.start_workers(args, &mut workers, interrupt).await?;
         }
-        let sampler = tokio::spawn(self.sampler.run(sampling, live));
+        let (sending, whole) = self.play(args, began, producers, &mut workers, interrupt).await?;
+        // While the connections of senders and workers are there to be looked at.
+        let _ = stop_sampling.send(true);
+        let seen = sampler.await.context("the sampler came to an end")?;
+        workers.stop().await?;
 
+        let ending = self.ending(args, began, (sending, whole), interrupt).await?;
+        Ok(Report::new(self.queue.name().as_str(), args, &self.tally, seen, ending))
+    }
+
+    /// Lets them work. Answers how long was sent, and how long it took with what had to be handled afterwards.
+    async fn play(
+        &self,
+        args: &BenchArgs,
+        began: Instant,
+        mut producers: Crew,
+        workers: &mut Crew,
+        interrupt: &Interrupt,
+    ) -> anyhow::Result<(Duration, Duration)> {
+        let limit = args.limit().map(|limit| limit.saturating_sub(began.elapsed()));
         tokio::select! {
-            () = sleep(args.duration.saturating_sub(began.elapsed())) => {}
-            () = all_handled(&self.tally, args.backlog), if args.producers == 0 => {}
+            () = sleep(limit.unwrap_or_default()), if limit.is_some() => {}
+            () = self.all_handled(args.backlog), if args.producers == 0 => {}
             () = interrupt.requested(1) => {}
             ended = producers.ended() => return Err(ended),
             ended = workers.ended() => return Err(ended),
         }
         producers.stop().await?;
         let sending = began.elapsed();
-        tokio::select! {
-            () = all_handled(&self.tally, args.backlog) => {}
-            () = sleep(args.drain_timeout) => {}
-            () = interrupt.requested(1) => {}
-            ended = workers.ended() => return Err(ended),
-            () = std::future::ready(()), if args.workers == 0 => {}
+        if args.workers > 0 && args.producers > 0 {
+            tokio::select! {
+                () = self.all_handled(args.backlog) => {}
+                () = sleep(args.drain_timeout) => {}
+                () = interrupt.requested(1) => {}
+                ended = workers.ended() => return Err(ended),
+            }
         }
-        // While the connections of senders and workers are there to be looked at.
-        let _ = stop_sampling.send(true);
-        let seen = sampler.await.context("the sampler came to an end")?;
-        workers.stop().await?;
+        Ok((sending, began.elapsed()))
+    }
 
+    /// Waits until as many messages have ended as were sent and put in before.
+    async fn all_handled(&self, backlog: u64) {
+        let tally = &self.tally;
+        while read(&tally.handled) + read(&tally.unsure) < read(&tally.sent) + backlog {
+            sleep(LOOK_EVERY).await;
+        }
+    }
+
+    /// Asks the database what is left.
+    async fn ending(
+        &self,
+        args: &BenchArgs,
+        began: Instant,
+        (sending, whole): (Duration, Duration),
+        interrupt: &Interrupt,
+    ) -> anyhow::Result<Ending> {
         let last = self.tally.last_handled().map_or(Duration::ZERO, |at| at.saturating_duration_since(began));
         let metrics = self.queue.metrics(Exact::Yes).await?;
         let options = self.queue.options().await?;
-        let ending = Ending {
+        let left = left(&metrics);
+        Ok(Ending {
             interrupted: interrupt.is_requested(),
             sending,
-            elapsed: if args.producers > 0 { sending.max(last) } else { last },
-            left: left(&metrics),
+            elapsed: match left > 0 && args.workers > 0 {
+                true => whole,
+                false if args.producers > 0 => sending.max(last),
+                false => last,
+            },
+            left,
             delayed: metrics.delayed.unwrap_or_default(),
             dead: metrics.dead.unwrap_or_default(),
             on_ack: options.get("on_ack").and_then(|on_ack| on_ack.as_str()).unwrap_or_default().to_owned(),
             snapshot_held: self.snapshot.as_ref().map(Snapshot::is_held),
-            server: self.server,
-        };
-        Ok(Report::new(self.queue.name().as_str(), args, &self.tally, seen, ending))
+            server: self.server.clone(),
+        })
     }
 
     /// Starts the workers, and waits until all have begun or the user has had enough.
@@ -201,13 +239,6 @@ impl Crew {
             ended.context("a part of the bench failed")??;
         }
         Ok(())
-    }
-}
-
-/// Waits until as many messages have ended as were sent and put in before.
-async fn all_handled(tally: &Tally, backlog: u64) {
-    while read(&tally.handled) + read(&tally.unsure) < read(&tally.sent) + backlog {
-        sleep(LOOK_EVERY).await;
     }
 }
 
