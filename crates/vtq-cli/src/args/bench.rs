@@ -53,9 +53,9 @@ pub(crate) struct BenchArgs {
     /// 1 to 100000; all of a batch must fit into 32 MiB.
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) batch: u32,
-    /// Messages a second, by all senders together [default: as many as they can]
+    /// Messages a second, by all senders together; fractions do [default: as many as they can]
     #[arg(long, value_name = "R", value_parser = rate, allow_negative_numbers = true)]
-    pub(crate) rate: Option<u32>,
+    pub(crate) rate: Option<f64>,
     /// How long a handler takes; it sleeps
     #[arg(long, value_name = "LENGTH", default_value = "0", value_parser = length)]
     pub(crate) handler_time: Duration,
@@ -128,9 +128,9 @@ fn payload_size(text: &str) -> Result<u32, String> {
     })
 }
 
-fn rate(text: &str) -> Result<u32, String> {
-    let rate = text.parse().ok().filter(|rate| (1..=10_000_000).contains(rate));
-    rate.ok_or_else(|| "a rate is 1 to 10000000 messages a second; leave it out to send flat out".into())
+fn rate(text: &str) -> Result<f64, String> {
+    let rate = text.parse().ok().filter(|rate| (0.01..=1e7).contains(rate));
+    rate.ok_or_else(|| "a rate is 0.01 to 10000000 messages a second; leave it out to send flat out".into())
 }
 
 fn duration(text: &str) -> Result<Duration, String> {

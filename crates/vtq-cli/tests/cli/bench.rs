@@ -279,7 +279,8 @@ async fn what_makes_no_sense_is_refused_in_words() {
 
     for (options, words) in [
         (&["--rate", "0"][..], "leave it out to send flat out"),
-        (&["--rate", "-5"], "a rate is 1 to 10000000"),
+        (&["--rate", "-5"], "a rate is 0.01 to 10000000"),
+        (&["--rate", "NaN"], "a rate is 0.01 to 10000000"),
         (&["--payload-size", "10"], "a message has 80 to 10485760 bytes"),
         (&["--batch", "0"], "0 is not in 1..=100000"),
         (&["--batch", "100000", "--payload-size", "1000"], "lower --batch or --payload-size"),

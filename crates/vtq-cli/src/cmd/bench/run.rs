@@ -201,9 +201,8 @@ impl Run {
         let mut producers = Crew::new();
         let number = f64::from(args.producers);
         for place in 0..args.producers {
-            let rate = args
-                .rate
-                .map(|rate| Rate { per_second: f64::from(rate) / number, phase: f64::from(place) / number });
+            let rate =
+                args.rate.map(|rate| Rate { per_second: rate / number, phase: f64::from(place) / number });
             let producer = Producer {
                 queue: self.vtq.queue(self.queue.name())?,
                 writer: writer.clone(),

@@ -90,7 +90,7 @@ impl Sampler {
         tally: Arc<Tally>,
     ) -> anyhow::Result<Self> {
         let client = vtq.dedicated().await?.spawn().0;
-        let listener = Listener::open(vtq, queue).await?;
+        let listener = Listener::open(vtq, queue, &client).await?;
         let backend = client.query_typed(BACKEND, &[]).await.context("ask for the server's process")?;
         let processes = backend
             .first()

@@ -32,7 +32,10 @@ pub(super) fn print(report: &Report, output: Output) -> anyhow::Result<()> {
 fn counts(report: &Report) -> Table {
     let mut table = Table::new(["messages", "number", "a second", "in"]);
     let length = |millis| Cell::text(format!("{:.1} s", millis as f64 / 1e3));
-    let rate = |rate: f64| Cell::number(HumanCount(rate.round() as u64));
+    let rate = |rate: f64| match rate < 10.0 {
+        true => Cell::number(format!("{rate:.1}")),
+        false => Cell::number(HumanCount(rate.round() as u64)),
+    };
     let count = |number| Cell::number(HumanCount(number));
     let none = || Cell::text("");
     if report.settings.producers > 0 {
