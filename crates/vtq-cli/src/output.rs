@@ -103,7 +103,12 @@ impl Output {
 
     /// Starts to show progress, if there is a terminal to show it on.
     pub(crate) fn progress(self, what: &'static str, total: Option<u64>) -> Progress {
-        Progress::start(what, total, !self.is_quiet && io::stderr().is_terminal())
+        Progress::start(what, total, self.shows_progress())
+    }
+
+    /// Tells whether there is a terminal to show progress on, and somebody who wants to see it.
+    pub(crate) fn shows_progress(self) -> bool {
+        !self.is_quiet && io::stderr().is_terminal()
     }
 }
 

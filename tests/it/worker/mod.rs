@@ -3,6 +3,7 @@
 mod accounting;
 mod endings;
 mod leases;
+mod pressure;
 mod shutdown;
 mod wake_up;
 

@@ -10,7 +10,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("Send and work", &["send", "start"]),
     ("For scripts: read and settle", &["read", "peek", "ack", "fail", "extend", "defer", "release"]),
     ("Look and mend", &["queues", "status", "explain", "attempts", "retry", "cancel", "dlq"]),
-    ("More", &["completions", "help"]),
+    ("More", &["bench", "completions", "help"]),
 ];
 
 const REST: &str = "\

@@ -1,5 +1,6 @@
 //! The command line: what can be given, and the help that says so. No type of it reaches the library.
 
+pub(crate) mod bench;
 pub(crate) mod dlq;
 mod global;
 mod help;
@@ -56,6 +57,7 @@ pub(crate) enum Command {
     Retry(message::RetryArgs),
     #[command(subcommand)]
     Dlq(dlq::DlqCommand),
+    Bench(bench::BenchArgs),
     Completions(CompletionsArgs),
 }
 

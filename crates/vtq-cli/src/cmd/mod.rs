@@ -1,6 +1,7 @@
 //! The commands, a file each.
 
 mod attempts;
+mod bench;
 mod cancel;
 mod completions;
 pub(crate) mod demo;
@@ -39,7 +40,7 @@ pub(crate) async fn run(global: &Global, command: Command) -> anyhow::Result<Exi
 /// Tells whether a command stops by itself after the first Ctrl-C, and says how far it has come.
 fn has_work_to_finish(command: &Command) -> bool {
     match command {
-        Command::Send(_) => true,
+        Command::Send(_) | Command::Bench(_) => true,
         Command::Dlq(DlqCommand::RetryAll(args)) => !args.dry_run,
         Command::Dlq(DlqCommand::Purge(args)) => !args.dry_run,
         _ => false,
@@ -68,6 +69,7 @@ async fn run_verb(global: &Global, command: Command, interrupt: &Interrupt) -> a
         Command::Cancel(args) => cancel::cancel(global, output, &args).await,
         Command::Retry(args) => cancel::retry(global, output, &args).await,
         Command::Dlq(command) => dlq::run(global, output, command, interrupt).await,
+        Command::Bench(args) => bench::run(global, output, args, interrupt).await,
         Command::Completions(args) => completions::run(&args),
         Command::Start(args) => start::run(global, args).await,
         Command::Demo(args) => demo::run(global, args).await,

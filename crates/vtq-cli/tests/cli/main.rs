@@ -4,6 +4,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod bench;
 mod dlq;
 mod look;
 mod manners;

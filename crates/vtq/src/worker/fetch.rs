@@ -282,8 +282,13 @@ impl Fetcher {
             return self.nap(Duration::ZERO).await;
         }
         if !round.has_room {
-            // A slot that becomes free stirs; so does the end of all, for a worker that runs once.
-            return plan.stir.notified().await;
+            // A slot that becomes free stirs; so does the end of all, for a worker that runs once. Where it was not
+            // slots that were missing, but too much waits to be recorded, nothing may run any more that could stir.
+            tokio::select! {
+                () = plan.stir.notified() => {}
+                () = plan.settled.notified() => {}
+            }
+            return;
         }
         if plan.settings.is_once {
             return self.nap(FIRST_POLL).await;

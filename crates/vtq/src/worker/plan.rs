@@ -45,6 +45,8 @@ pub(super) struct Plan {
     pub(super) outcomes: mpsc::UnboundedSender<Ended>,
     /// There may be something to fetch, or room for it.
     pub(super) stir: Notify,
+    /// Outcomes were recorded: a fetcher that paused for them has room again.
+    pub(super) settled: Notify,
     /// Take no more messages.
     pub(super) stop: CancellationToken,
     /// Everything is settled that will be: the settler and the listener end.
@@ -146,6 +148,7 @@ impl Plan {
             flights: Mutex::default(),
             outcomes,
             stir: Notify::new(),
+            settled: Notify::new(),
             stop,
             close: CancellationToken::new(),
             turns: Turns::default(),

@@ -139,6 +139,7 @@ async fn settle_queue(plan: &Arc<Plan>, connected: &mut Connected, queue: usize,
             }
         }
     }
+    plan.settled.notify_one();
 }
 
 /// Some errors no waiting mends: the queue is gone, or its table of dead letters.
