@@ -15,7 +15,8 @@ DECLARE
 BEGIN
     INSERT INTO vtq._queue (
         queue, options, visibility_timeout, max_attempts, backoff, timeout, on_ack,
-        archive_retention, attempts_retention, dlq_retention, priorities, exclusive_limit, group_on_dead, unlogged
+        archive_retention, attempts_retention, dlq_retention, priorities, exclusive_limit, group_on_dead,
+        max_in_flight, rate_limit, rate_interval, key_rate_limit, key_rate_interval, unlogged
     )
     VALUES (
         _apply_options.queue,
@@ -35,6 +36,11 @@ BEGIN
         ),
         (whole ->> 'exclusive_limit')::numeric::integer,
         whole ->> 'group_on_dead',
+        (whole ->> 'max_in_flight')::numeric::integer,
+        (whole #>> '{rate,limit}')::numeric::integer,
+        vtq._seconds('interval', whole #> '{rate,interval}', '0', forever),
+        (whole #>> '{key_rate,limit}')::numeric::integer,
+        vtq._seconds('interval', whole #> '{key_rate,interval}', '0', forever),
         (whole ->> 'unlogged')::boolean
     )
     ON CONFLICT (queue) DO UPDATE
@@ -50,6 +56,11 @@ BEGIN
         priorities = excluded.priorities,
         exclusive_limit = excluded.exclusive_limit,
         group_on_dead = excluded.group_on_dead,
+        max_in_flight = excluded.max_in_flight,
+        rate_limit = excluded.rate_limit,
+        rate_interval = excluded.rate_interval,
+        key_rate_limit = excluded.key_rate_limit,
+        key_rate_interval = excluded.key_rate_interval,
         unlogged = excluded.unlogged;
 END;
 $$;

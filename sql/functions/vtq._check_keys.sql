@@ -32,7 +32,7 @@ BEGIN
         WHERE g.keys IS NOT NULL
     LOOP
         IF cardinality(given.keys) <> message_ct THEN
-            RAISE EXCEPTION '%s has % elements, but must have one for each of the % messages', given.name,
+            RAISE EXCEPTION '% has % elements, but must have one for each of the % messages', given.name || 's',
                 cardinality(given.keys), message_ct USING ERRCODE = '22023';
         END IF;
         IF EXISTS (SELECT FROM unnest(given.keys) AS k WHERE octet_length(k) NOT BETWEEN 1 AND 1024) THEN

@@ -35,6 +35,14 @@ BEGIN
         WHEN vtq._broken_number(whole -> 'exclusive_limit', 1, 10000) IS NOT NULL
             OR (whole ->> 'exclusive_limit')::numeric % 1 <> 0
             THEN format('exclusive_limit is %s, but must be a whole number from 1 to 10000: how many messages of one exclusive_key run at once', whole -> 'exclusive_limit')
+        WHEN jsonb_typeof(whole -> 'max_in_flight') <> 'null' AND (
+            vtq._broken_number(whole -> 'max_in_flight', 1, 1000000) IS NOT NULL
+            OR (whole ->> 'max_in_flight')::numeric % 1 <> 0
+        ) THEN format('max_in_flight is %s, but must be null or a whole number from 1 to 1000000: how many messages of the queue run at once, over all workers', whole -> 'max_in_flight')
+        WHEN NOT vtq._is_rate(whole -> 'rate')
+            THEN format('rate is %s, but must be null or {"limit": from 1 to 1000000, "interval": a length from 1 ms to 365 days}', whole -> 'rate')
+        WHEN NOT vtq._is_rate(whole -> 'key_rate')
+            THEN format('key_rate is %s, but must be null or {"limit": from 1 to 1000000, "interval": a length from 1 ms to 365 days}', whole -> 'key_rate')
         WHEN NOT (whole -> 'group_on_dead') IN ('"continue"', '"pause"')
             THEN format('group_on_dead is %s, but must be "continue" or "pause"', whole -> 'group_on_dead')
         WHEN jsonb_typeof(whole -> 'unlogged') <> 'boolean'

@@ -34,7 +34,7 @@ BEGIN
     ORDER BY q.queue
     ON CONFLICT ON CONSTRAINT _sleeper_pk DO UPDATE SET until = excluded.until;
     FOR setting IN
-        SELECT q.queue, q.priorities, q.paused_until FROM vtq._queue AS q WHERE q.queue = ANY (queues)
+        SELECT q.queue, q.priorities, q.paused_until, q.rate_limit, q.rate_interval FROM vtq._queue AS q WHERE q.queue = ANY (queues)
     LOOP
         EXECUTE format($sql$
             SELECT least(min(f.due), (SELECT min(m.arrives_at) FROM vtq.%1$I AS m WHERE m.arrives_at IS NOT NULL))
@@ -51,6 +51,14 @@ BEGIN
                 ) AS h
             ) AS f
         $sql$, setting.queue) INTO due USING setting.priorities, at;
+        IF setting.rate_limit IS NOT NULL THEN
+            -- The next token, when the bucket is empty.
+            due := least(due, (
+                SELECT greatest(at, r.used_until - setting.rate_interval + setting.rate_interval / setting.rate_limit)
+                FROM vtq._rate AS r
+                WHERE r.queue = setting.queue AND r.lane = '' AND r.used_until > at
+            ));
+        END IF;
         IF setting.paused_until > at THEN
             due := setting.paused_until;
         END IF;

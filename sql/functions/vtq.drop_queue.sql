@@ -15,6 +15,7 @@ BEGIN
     IF NOT FOUND THEN
         RETURN false;
     END IF;
+    DELETE FROM vtq._rate AS r WHERE r.queue = drop_queue.queue;
     DELETE FROM vtq._sleeper AS s WHERE s.queue = drop_queue.queue;
     EXECUTE format(
         'DROP TABLE IF EXISTS vtq.%I, vtq.%I, vtq.%I, vtq.%I',

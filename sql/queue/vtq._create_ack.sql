@@ -30,7 +30,7 @@ BEGIN
             lanes text[];
             places bigint[];
         BEGIN
-            SELECT q.on_ack, q.archive_until INTO setting FROM vtq._queue AS q WHERE q.queue = %2$L;
+            SELECT q.on_ack, q.archive_until, q.max_in_flight INTO setting FROM vtq._queue AS q WHERE q.queue = %2$L;
             IF NOT FOUND THEN
                 PERFORM vtq._no_queue(%2$L);
             END IF;
@@ -94,6 +94,10 @@ BEGIN
             END IF;
             IF lanes IS NOT NULL THEN
                 PERFORM vtq.%5$I(lanes, places);
+            END IF;
+            IF setting.max_in_flight IS NOT NULL AND ids IS NOT NULL THEN
+                -- A slot is free, which a sleeper may wait for.
+                PERFORM vtq._notify(%2$L);
             END IF;
             RETURN QUERY SELECT i FROM unnest(ids) AS i;
         END;

@@ -37,6 +37,8 @@ BEGIN
             head_ct integer;
             locked_ct integer;
             room integer;
+            next bigint;
+            due timestamptz;
         BEGIN
             SELECT array_agg(a.msg_id), array_agg(DISTINCT a.lane) INTO arrived, lanes
             FROM (
@@ -108,17 +110,17 @@ BEGIN
                         WHEN m.msg_id < last.place THEN last.place + 1
                     END
                 WHERE m.msg_id = ANY (arrival.ids);
-                IF room > 0 THEN
-                    UPDATE vtq.%2$I AS m
-                    SET ready_at = at, vt = at
-                    WHERE m.ctid = ANY (ARRAY(
-                        SELECT w.ctid FROM vtq.%2$I AS w
-                        WHERE w.lane = arrival.lane AND w.arrives_at IS NULL AND w.ready_at = 'infinity'
-                        ORDER BY coalesce(w.lane_place, w.msg_id), w.msg_id
-                        LIMIT room
-                        FOR UPDATE SKIP LOCKED
-                    ));
-                END IF;
+                FOR i IN 1..room LOOP
+                    SELECT m.msg_id INTO next
+                    FROM vtq.%2$I AS m
+                    WHERE m.lane = arrival.lane AND m.arrives_at IS NULL AND m.ready_at = 'infinity'
+                    ORDER BY coalesce(m.lane_place, m.msg_id), m.msg_id
+                    LIMIT 1
+                    FOR UPDATE SKIP LOCKED;
+                    EXIT WHEN next IS NULL;
+                    due := vtq._key_slot(%3$L, arrival.lane, at);
+                    UPDATE vtq.%2$I AS m SET ready_at = due, vt = due WHERE m.msg_id = next;
+                END LOOP;
             END LOOP;
         END;
         $body$

@@ -24,6 +24,7 @@ BEGIN
             at timestamptz := clock_timestamp();
             ended record;
             next bigint;
+            due timestamptz;
             is_any boolean := false;
         BEGIN
             -- In the order of the lanes, so that two sessions cannot wait for each other.
@@ -48,7 +49,8 @@ BEGIN
                     FOR UPDATE SKIP LOCKED;
                 END IF;
                 CONTINUE WHEN next IS NULL;
-                UPDATE vtq.%2$I AS m SET ready_at = at, vt = at WHERE m.msg_id = next;
+                due := vtq._key_slot(%3$L, ended.lane, at);
+                UPDATE vtq.%2$I AS m SET ready_at = due, vt = due WHERE m.msg_id = next;
                 is_any := true;
             END LOOP;
             IF is_any THEN

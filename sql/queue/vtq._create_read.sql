@@ -53,8 +53,10 @@ BEGIN
             floor_at timestamptz;
             floor_id bigint;
             got integer;
+            allowed integer;
         BEGIN
             SELECT q.visibility_timeout, q.max_attempts::integer AS max_attempts, q.timeout, q.priorities, q.paused_until,
+                num_nonnulls(q.max_in_flight, q.rate_limit) > 0 AS is_limited,
                 EXISTS (
                     SELECT FROM vtq.%2$I AS m WHERE m.arrives_at IS NOT NULL AND m.arrives_at <= started
                 ) AS has_arrivals
@@ -78,6 +80,14 @@ BEGIN
                 PERFORM vtq.%4$I();
                 -- What was admitted is due from a moment later than this call began.
                 started := clock_timestamp();
+            END IF;
+
+            IF setting.is_limited THEN
+                SELECT vtq._allow(%2$L, q, wanted, started) INTO wanted FROM vtq._queue AS q WHERE q.queue = %2$L;
+                IF wanted = 0 THEN
+                    RETURN;
+                END IF;
+                allowed := wanted;
             END IF;
 
             FOR place IN 1..cardinality(setting.priorities) LOOP
@@ -144,6 +154,9 @@ BEGIN
                 EXIT WHEN wanted = 0;
             END LOOP;
 
+            IF setting.is_limited THEN
+                PERFORM vtq._spend(%2$L, q, allowed - wanted, started) FROM vtq._queue AS q WHERE q.queue = %2$L;
+            END IF;
             IF wanted > 0 AND after_ready_at IS NULL THEN
                 PERFORM vtq.sweep(%2$L, 100);
             END IF;

@@ -18,6 +18,9 @@ AS $$
         "priorities": [0],
         "exclusive_limit": 1,
         "group_on_dead": "continue",
+        "max_in_flight": null,
+        "rate": null,
+        "key_rate": null,
         "unlogged": false
     }'
 $$;

@@ -15,6 +15,11 @@ CREATE TABLE vtq._queue (
     priorities smallint[] NOT NULL,
     exclusive_limit integer NOT NULL,
     group_on_dead text NOT NULL,
+    max_in_flight integer,
+    rate_limit integer,
+    rate_interval interval,
+    key_rate_limit integer,
+    key_rate_interval interval,
     unlogged boolean NOT NULL,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     paused_at timestamptz,
@@ -36,5 +41,8 @@ COMMENT ON COLUMN vtq._queue.timeout IS 'How long one run may take before its wo
 COMMENT ON COLUMN vtq._queue.priorities IS 'The priority levels of the queue, the one served first in front.';
 COMMENT ON COLUMN vtq._queue.exclusive_limit IS 'How many messages of one exclusive_key run at once.';
 COMMENT ON COLUMN vtq._queue.group_on_dead IS 'What becomes of a group whose message died: continue with the next, or pause until it is redriven or purged.';
+COMMENT ON COLUMN vtq._queue.max_in_flight IS 'How many messages of the queue run at once, over all workers; null: no limit.';
+COMMENT ON COLUMN vtq._queue.rate_limit IS 'So many messages are handed out per rate_interval; null: no limit.';
+COMMENT ON COLUMN vtq._queue.key_rate_limit IS 'So many messages of one group_key or exclusive_key per key_rate_interval; null: no limit.';
 COMMENT ON COLUMN vtq._queue.paused_until IS 'Reads return nothing until this instant; null: not paused.';
 COMMENT ON COLUMN vtq._queue.archive_until IS 'The archive has a partition for every instant before this one.';

@@ -234,7 +234,7 @@ async fn keys_that_make_no_sense_are_refused_in_words() {
         assert_eq!(said, format!("22023 {refusal}"));
     }
     let said = s.refusal("SELECT vtq.send_batch('q', '{1,2}', group_keys => '{a}')").await;
-    assert_eq!(said, "22023 group_key has 1 elements, but must have one for each of the 2 messages");
+    assert_eq!(said, "22023 group_keys has 1 elements, but must have one for each of the 2 messages");
 }
 
 #[tokio::test]

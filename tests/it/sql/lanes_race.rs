@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use rand::RngExt as _;
 use rand::SeedableRng as _;
@@ -9,8 +10,8 @@ use rand::rngs::StdRng;
 
 use super::session::Session;
 
-const GROUPS: i64 = 5;
-const EACH: i64 = 30;
+const GROUPS: i64 = 4;
+const EACH: i64 = 15;
 
 /// What the sessions saw together.
 #[derive(Default)]
@@ -31,7 +32,8 @@ async fn work(session: Session, seen: Arc<Mutex<Seen>>, seed: u64, most: usize) 
         let length = if lapses { "1 ms" } else { "1 h" };
         let read = format!("SELECT msg_id, read_ct, message ->> 0 FROM vtq.read('q', '{length}', {qty})");
         let rows = session.client.query(&read, &[]).await.unwrap();
-        if lapses {
+        if lapses || rows.is_empty() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
             continue;
         }
         for row in &rows {

@@ -12,6 +12,7 @@ mod fence;
 mod give_back;
 mod lanes;
 mod lanes_race;
+mod limits;
 mod maintain;
 mod metrics;
 mod names;
