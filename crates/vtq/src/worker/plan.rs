@@ -45,6 +45,8 @@ pub(super) struct Plan {
     pub(super) outcomes: mpsc::UnboundedSender<Ended>,
     /// There may be something to fetch, or room for it.
     pub(super) stir: Notify,
+    /// A schedule was added or resumed.
+    pub(super) replan: Notify,
     /// Take no more messages.
     pub(super) stop: CancellationToken,
     /// Everything is settled that will be: the settler and the listener end.
@@ -146,6 +148,7 @@ impl Plan {
             flights: Mutex::default(),
             outcomes,
             stir: Notify::new(),
+            replan: Notify::new(),
             stop,
             close: CancellationToken::new(),
             turns: Turns::default(),
