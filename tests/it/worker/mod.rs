@@ -3,6 +3,7 @@
 mod accounting;
 mod endings;
 mod leases;
+mod schedules;
 mod shutdown;
 mod wake_up;
 
