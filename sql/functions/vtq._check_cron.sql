@@ -11,7 +11,7 @@ STABLE
 SET search_path = pg_catalog
 AS $$
 DECLARE
-    field_ct integer := array_length(regexp_split_to_array(btrim(cron), '\s+'), 1);
+    field_ct integer := array_length(regexp_split_to_array(btrim(cron), '[[:space:]]+'), 1);
     is_zone boolean;
 BEGIN
     IF cron IS NULL OR octet_length(cron) > 500 OR (field_ct NOT BETWEEN 5 AND 7 AND cron !~ '^@[a-zA-Z]+$') THEN

@@ -184,6 +184,35 @@ async fn what_the_library_adds_is_checked_whole_and_planned_at_once() {
     assert_eq!(bench.vtq.schedule_run("s").await.unwrap_err().kind(), ErrorKind::ScheduleNotFound);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_schedule_whose_queue_is_locked_does_not_hold_up_the_others() {
+    let bench = bench().await;
+    let to_q = Schedule::new("later", "* * * * * *", "q", Outgoing::new(&1).unwrap());
+    bench.vtq.schedule_add(&every_second("first")).await.unwrap();
+    bench.client.batch_execute("BEGIN; LOCK TABLE vtq.other").await.unwrap();
+    let other = bench.db.client().await;
+    let handled = async || {
+        let sql = "SELECT count(*) FROM vtq.q_archive";
+        other.query_one(sql, &[]).await.unwrap().get::<_, i64>(0)
+    };
+    let options = ConnectOptions::from_url(bench.db.url()).unwrap();
+    let vtq = options.param("options", "-c lock_timeout=100ms").unwrap().connect().await.unwrap();
+    let capsule = Capsule::new(["q"], handler_fn(|_, _| async {}));
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let worker = Worker::builder(&vtq).capsule(capsule).build().unwrap();
+    let task = tokio::spawn(worker.run(async move {
+        let _ = stopped.await;
+    }));
+
+    vtq.schedule_add(&to_q).await.unwrap();
+    until("the later one to be sent", async || handled().await > 0).await;
+    bench.client.batch_execute("COMMIT").await.unwrap();
+
+    until("the first one to be sent", async || sent(&bench).await > 0).await;
+    drop(stop);
+    task.await.unwrap().unwrap();
+}
+
 /// Only the worker that may send does; the other one tells it once and works on.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_worker_whose_role_may_not_leaves_schedules_to_others() {

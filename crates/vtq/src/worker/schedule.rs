@@ -40,7 +40,7 @@ type Place = (String, i64, Option<DateTime<Utc>>);
 struct Memory {
     /// What was due at the last look, to see what has not moved.
     seen: HashSet<Place>,
-    /// Those that this worker's role may not fire, and until when it leaves them to others.
+    /// Those that this worker could not fire, and until when it leaves them to others.
     avoided: HashMap<String, Instant>,
     /// What was told of each trouble.
     told: HashMap<String, String>,
@@ -90,7 +90,11 @@ async fn look(plan: &Plan, connected: &mut Connected, memory: &mut Memory) -> Op
         wait = wait.min(if memory.seen.contains(&place) { HELD } else { Duration::ZERO });
         places.insert(place);
         if let Err(error) = fire(plan, connected, memory, &client, due).await {
-            // The next look shows whether it went through: a tick is sent once.
+            // The next look shows whether it went through: a tick is sent once. Where the database is there and does
+            // not come to an end with this one, as behind a lock on its queue, the others go first.
+            if error.kind() != ErrorKind::Unavailable {
+                memory.avoided.insert(due.name.clone(), Instant::now() + RETRY_IN);
+            }
             return Some(connected.failed(&error).unwrap_or(HELD));
         }
     }
