@@ -62,6 +62,8 @@ pub(crate) struct AddArgs {
     #[arg(long, value_name = "QUEUE")]
     pub(crate) queue: QueueName,
     /// The message, as JSON; `-`: from standard input
+    ///
+    /// It shows in `ps` while the command runs: give secrets on standard input.
     #[arg(long, value_name = "MESSAGE", allow_negative_numbers = true)]
     pub(crate) message: String,
     /// What becomes of ticks that nobody sent in time

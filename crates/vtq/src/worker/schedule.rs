@@ -21,6 +21,9 @@ const QTY: i32 = 100;
 /// together look six times a minute, or thirty.
 const HEARING_LOOK: Duration = Duration::from_secs(60);
 const DEAF_LOOK: Duration = Duration::from_secs(20);
+/// How far apart looks are that nothing but a notification asks for: a listener that cannot hold its connection would
+/// make them a hot loop.
+const APART: Duration = Duration::from_secs(1);
 /// A connection is kept when it is needed again this soon, and given up for longer waits.
 const KEEP: Duration = Duration::from_secs(10);
 /// How long to leave a schedule alone that did not move on: another worker, or a person, holds its row.
@@ -52,14 +55,16 @@ pub(super) async fn run(plan: Arc<Plan>) {
     let mut connected = Connected::new(plan.clone(), "schedule");
     let mut memory = Memory::default();
     loop {
+        let began = Instant::now();
         let Some(wait) = look(&plan, &mut connected, &mut memory).await else { return };
         if wait > KEEP {
             connected.rest();
         }
+        let due_at = Instant::now() + wait;
         tokio::select! {
             () = plan.stop.cancelled() => return,
-            () = plan.replan.notified() => {}
-            () = tokio::time::sleep(wait) => {}
+            () = plan.replan.notified() => tokio::time::sleep_until(due_at.min(began + APART)).await,
+            () = tokio::time::sleep_until(due_at) => {}
         }
     }
 }
