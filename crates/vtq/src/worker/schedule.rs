@@ -151,10 +151,10 @@ async fn fire(
     }
 }
 
-/// Takes note that the role may not look at schedules, or that the schema has none.
+/// Takes note that the database refuses to show the schedules: mostly that the role may not look at them.
 fn refused(plan: &Plan, memory: &mut Memory, error: &Error) -> Duration {
     if !std::mem::replace(&mut memory.was_refused, true) {
         plan.events.tell(WorkerEvent::SchedulesRefused { error: chain(error) });
     }
-    REFUSED
+    if error.kind() == ErrorKind::PermissionDenied { REFUSED } else { RETRY_IN }
 }
