@@ -3,6 +3,7 @@
 //! `bash docs/generate` writes the answers into the pages instead of comparing them. Nothing but instants is
 //! masked, so a page shows nothing else that differs from run to run.
 
+mod clock;
 mod guarantees;
 mod page;
 mod psql;
@@ -40,6 +41,11 @@ async fn states_in_sql_show_what_the_database_answers() {
 #[tokio::test]
 async fn dead_letters_in_sql_show_what_the_database_answers() {
     check(&page!("dead-letters.md"), Session::plain).await;
+}
+
+#[tokio::test]
+async fn schedules_in_sql_show_what_the_database_answers() {
+    check(&page!("schedules.md"), Session::plain).await;
 }
 
 /// This page creates roles, which belong to the whole server: nothing of it is committed.

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use vtq::{Exact, Failure, Lease, Outcome, Purge, QueueOptions, ReadOptions, Reason, RedriveFilter};
+use vtq::{
+    Exact, Failure, Lease, Outcome, Purge, QueueOptions, ReadOptions, Reason, RedriveFilter, Schedule,
+};
 
 use super::{Bench, MARKER, body, options, outgoing};
 
@@ -52,6 +54,23 @@ async fn no_verb_shows_a_message() {
     bench.show("metrics", &queue.metrics(Exact::Yes).await.unwrap());
     bench.show("all metrics", &bench.vtq.metrics_all(Exact::No).await.unwrap());
     bench.show("queue", queue);
+    bench.assert_discreet();
+}
+
+#[tokio::test]
+async fn no_schedule_shows_its_message() {
+    let bench = Bench::new(QueueOptions::new()).await;
+    let headers = serde_json::Map::from_iter([("secret".to_owned(), MARKER.into())]);
+    let schedule =
+        Schedule::new("s", "* * * * * *", bench.queue.name().as_str(), outgoing()).headers(headers);
+    bench.show("schedule", &schedule);
+
+    bench.vtq.schedule_add(&schedule).await.unwrap();
+    bench.vtq.schedule_run("s").await.unwrap();
+
+    bench.show("schedules", &bench.vtq.schedules().await.unwrap());
+    bench.queue.drop_queue().await.unwrap();
+    bench.show("refusal", &bench.vtq.schedule_run("s").await.unwrap_err());
     bench.assert_discreet();
 }
 

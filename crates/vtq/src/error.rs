@@ -33,6 +33,8 @@ pub enum ErrorKind {
     QueueExists,
     /// No message has this id where one is needed.
     MessageNotFound,
+    /// No schedule has this name.
+    ScheduleNotFound,
     /// The database has no vtq schema, or an older one: run `vtq migrate`.
     NotMigrated,
     /// The schema was installed by a newer vtq than this one.
@@ -304,6 +306,7 @@ fn kind_of(code: &str, message: &str) -> ErrorKind {
         "VT003" => ErrorKind::MessageNotFound,
         "VT004" => ErrorKind::TableMissing,
         "VT005" => ErrorKind::Refused,
+        "VT006" => ErrorKind::ScheduleNotFound,
         "22023" => ErrorKind::InvalidArgument,
         // Not JSON · U+0000 · number out of range · NUL byte or not UTF-8 · jsonb's own limits · nested too deep.
         "22P02" | "22P05" | "22003" | "22021" | "54000" | "54001" => ErrorKind::InvalidPayload,

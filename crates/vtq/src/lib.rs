@@ -17,6 +17,7 @@ pub mod on;
 mod payload;
 mod queue;
 mod read;
+mod schedule;
 mod send;
 mod settle;
 mod sql;
@@ -36,6 +37,7 @@ pub use name::QueueName;
 pub use payload::MAX_MESSAGE_BYTES;
 pub use queue::{Exact, Queue};
 pub use read::ReadOptions;
+pub use schedule::{Cron, Missed, Schedule, ScheduleInfo, ScheduleState};
 pub use send::{Outgoing, SendOptions};
 pub use settle::{Fate, Settled};
 pub use worker::{

@@ -154,6 +154,11 @@ impl Outgoing {
         Ok(Self { body, headers: None })
     }
 
+    /// Returns the body, as JSON text.
+    pub(crate) fn body(&self) -> &str {
+        &self.body
+    }
+
     /// Gives the message headers of its own.
     ///
     /// # Errors

@@ -20,17 +20,24 @@ macro_rules! files {
 }
 
 /// The migrations in their order. The first creates the catalogue, from the files that show it as it is.
-pub(crate) const MIGRATIONS: &[Migration] = &[Migration {
-    version: 1,
-    name: "create_catalogue",
-    files: files!(
-        "migrations/0001_create_catalogue",
-        "schema/vtq._queue",
-        "schema/vtq._rate",
-        "schema/vtq._sleeper",
-        "schema/vtq._worker",
-    ),
-}];
+pub(crate) const MIGRATIONS: &[Migration] = &[
+    Migration {
+        version: 1,
+        name: "create_catalogue",
+        files: files!(
+            "migrations/0001_create_catalogue",
+            "schema/vtq._queue",
+            "schema/vtq._rate",
+            "schema/vtq._sleeper",
+            "schema/vtq._worker",
+        ),
+    },
+    Migration {
+        version: 2,
+        name: "add_schedules",
+        files: files!("migrations/0002_add_schedules", "schema/vtq._schedule", "schema/vtq._tick"),
+    },
+];
 
 /// What is installed anew whenever it changed: functions, and nothing that holds data.
 pub(crate) const FUNCTIONS: &[File] = files!(
@@ -49,6 +56,7 @@ pub(crate) const FUNCTIONS: &[File] = files!(
     "functions/vtq._bury",
     "functions/vtq._check_backoff",
     "functions/vtq._check_batch",
+    "functions/vtq._check_cron",
     "functions/vtq._check_dlq",
     "functions/vtq._check_headers",
     "functions/vtq._check_instant",
@@ -58,6 +66,7 @@ pub(crate) const FUNCTIONS: &[File] = files!(
     "functions/vtq._check_options",
     "functions/vtq._check_policy",
     "functions/vtq._check_qty",
+    "functions/vtq._check_schedule",
     "functions/vtq._check_queue",
     "functions/vtq._check_send",
     "functions/vtq._clean_error",
@@ -69,8 +78,10 @@ pub(crate) const FUNCTIONS: &[File] = files!(
     "functions/vtq._doze",
     "functions/vtq._drop_archive",
     "functions/vtq._end_lanes",
+    "functions/vtq._due_schedules",
     "functions/vtq._explain_settled",
     "functions/vtq._filter_instant",
+    "functions/vtq._fire",
     "functions/vtq._hold_back",
     "functions/vtq._holder",
     "functions/vtq._is_rate",
@@ -82,6 +93,7 @@ pub(crate) const FUNCTIONS: &[File] = files!(
     "functions/vtq._leave",
     "functions/vtq._lock_lease",
     "functions/vtq._no_queue",
+    "functions/vtq._no_schedule",
     "functions/vtq._notify",
     "functions/vtq._own_backoff",
     "functions/vtq._own_timeout",
@@ -92,8 +104,10 @@ pub(crate) const FUNCTIONS: &[File] = files!(
     "functions/vtq._requeue",
     "functions/vtq._return",
     "functions/vtq._rise",
+    "functions/vtq._schedule_failed",
     "functions/vtq._seconds",
     "functions/vtq._send_keyed",
+    "functions/vtq._send_scheduled",
     "functions/vtq._settled_before",
     "functions/vtq._spend",
     "functions/vtq._take_unique",
@@ -126,6 +140,12 @@ pub(crate) const FUNCTIONS: &[File] = files!(
     "functions/vtq.release",
     "functions/vtq.resume",
     "functions/vtq.run_now",
+    "functions/vtq.schedule_add",
+    "functions/vtq.schedule_list",
+    "functions/vtq.schedule_pause",
+    "functions/vtq.schedule_remove",
+    "functions/vtq.schedule_resume",
+    "functions/vtq.schedule_run",
     "functions/vtq.send",
     "functions/vtq.send_batch",
     "functions/vtq.set_queue",
@@ -231,6 +251,20 @@ paused_until IS NOT NULL, pause_reason, table_bytes, estimated, error FROM vtq.m
 pub(crate) const WORKERS: &str = "\
 SELECT worker_id, host, pid, version, queues, started_at, heartbeat_at, heartbeat_age, last_claim_at, \
 last_claim_age, in_flight, wake_up FROM vtq.workers()";
+pub(crate) const SCHEDULE_ADD: &str =
+    "SELECT vtq.schedule_add($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)";
+pub(crate) const SCHEDULE_REMOVE: &str = "SELECT vtq.schedule_remove($1)";
+pub(crate) const SCHEDULE_PAUSE: &str = "SELECT vtq.schedule_pause($1, $2, coalesce($3, 'infinity'))";
+pub(crate) const SCHEDULE_RESUME: &str = "SELECT vtq.schedule_resume($1)";
+pub(crate) const SCHEDULE_RUN: &str = "SELECT vtq.schedule_run($1)";
+pub(crate) const SCHEDULE_LIST: &str = "\
+SELECT name, state, cron, timezone, queue, next_at, last_tick_at, last_sent_at, last_msg_id, sent_ct, skipped_ct, \
+missed, missed_cap, grace, CASE WHEN isfinite(paused_until) THEN paused_until END, pause_reason, error, error_at, \
+headers, message FROM vtq.schedule_list()";
+pub(crate) const DUE_SCHEDULES: &str = "\
+SELECT at, due_in, name, revision, cron, timezone, missed, missed_cap, grace, next_at FROM vtq._due_schedules($1, $2)";
+pub(crate) const FIRE: &str = "SELECT tick_at, msg_id FROM vtq._fire($1, $2, $3, $4, $5, $6)";
+pub(crate) const SCHEDULE_FAILED: &str = "SELECT vtq._schedule_failed($1, $2, $3, $4)";
 pub(crate) const NOW: &str = "SELECT clock_timestamp()";
 pub(crate) const DOZE: &str = "SELECT due_in, is_written FROM vtq._doze($1, $2, $3)";
 pub(crate) const RISE: &str = "SELECT vtq._rise($1)";
@@ -239,6 +273,9 @@ pub(crate) const SIGN_OF_LIFE: &str =
 pub(crate) const LEAVE: &str = "SELECT vtq._leave($1)";
 /// Asks for a notification on a channel of this connection's own: whoever can hear it can hear the others.
 pub(crate) const NOTIFY: &str = "SELECT pg_notify($1, '')";
+
+/// The channel that is notified when a schedule was added or resumed. No queue's channel is called so.
+pub(crate) const SCHEDULES: &str = "vtq__schedule";
 
 /// The statement that listens on channels. Names of queues hold nothing that would end the quotes.
 pub(crate) fn listen(channels: &[String]) -> String {

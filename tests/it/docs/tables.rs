@@ -1,9 +1,10 @@
 //! The tables of a page that are generated from the database.
 
+use super::clock;
 use super::psql::Session;
 
 /// The public functions in the order of a message's life. One that is in none of these groups fails the test.
-const GROUPS: [(&str, &[&str]); 6] = [
+const GROUPS: [(&str, &[&str]); 7] = [
     ("Queues", &["create_queue", "set_queue", "queue_options", "drop_queue", "pause", "resume"]),
     ("Sending", &["send", "send_batch"]),
     ("Reading", &["read", "peek"]),
@@ -14,6 +15,17 @@ const GROUPS: [(&str, &[&str]); 6] = [
     (
         "Single messages and dead letters",
         &["cancel", "run_now", "attempts", "dlq_list", "dlq_show", "redrive", "redrive_all", "dlq_purge"],
+    ),
+    (
+        "Schedules",
+        &[
+            "schedule_add",
+            "schedule_list",
+            "schedule_pause",
+            "schedule_resume",
+            "schedule_run",
+            "schedule_remove",
+        ],
     ),
     (
         "Watching and upkeep",
@@ -35,6 +47,8 @@ pub(super) async fn generated(name: &str, session: &Session) -> String {
         "state" => state(session).await,
         "backoff" => backoff(session).await,
         "jitter" => jitter(session).await.trim_end().to_owned(),
+        "schedule" => schedule(session).await,
+        "clock changes" => clock::changes(session).await,
         other => panic!("no table is called `{other}`"),
     }
 }
@@ -105,6 +119,20 @@ fn short(text: &str) -> String {
         text = text.replace(cast, "");
     }
     text
+}
+
+/// The arguments of `vtq.schedule_add` that have a default.
+async fn schedule(session: &Session) -> String {
+    let sql = "
+        SELECT format('| `%s` | %s | %s |', a.part[1], a.part[2], coalesce('`' || nullif(a.part[3], 'NULL') || '`', ''))
+        FROM pg_proc AS p,
+            regexp_split_to_table(pg_get_function_arguments(p.oid), ', ') AS argument,
+            regexp_match(argument, '^(\\w+) (.*) DEFAULT ''?(.*?)''?(?:::.*)?$') AS a (part)
+        WHERE p.oid = 'vtq.schedule_add'::regproc AND a.part IS NOT NULL";
+    let rows = session.client.query(sql, &[]).await.unwrap();
+    let lines: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
+    assert!(lines.len() > 5, "{lines:?}");
+    format!("| argument | type | default |\n|---|---|---|\n{}", lines.join("\n"))
 }
 
 /// The expression that says what state a message is in.

@@ -21,6 +21,7 @@ mod privileges;
 mod races;
 mod read;
 mod redrive;
+mod schedule;
 mod send;
 mod sweep;
 mod time;

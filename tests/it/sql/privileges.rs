@@ -38,6 +38,10 @@ const ALL_VERBS: &str = "
     SELECT vtq.dlq_list('q'), vtq.dlq_show('q', 5), vtq.attempts('q', 3);
     SELECT vtq.redrive('q', 5), vtq.redrive_all('q'), vtq.dlq_purge('q', older_than => '0');
     SELECT vtq.sweep('q'), vtq.maintain('q');
+    SELECT vtq.schedule_add('s', '0 * * * *', 'q', '10'), vtq.schedule_run('s');
+    SELECT vtq.schedule_pause('s'), vtq.schedule_resume('s'), vtq.schedule_list(), vtq._due_schedules(1);
+    SELECT vtq._fire('s', (SELECT s.revision FROM vtq._schedule AS s), NULL, '{\"2020-01-01\"}', '2100-01-01', 0);
+    SELECT vtq._schedule_failed('s', 1, 'why', '1 s'), vtq.schedule_remove('s');
     SELECT vtq.metrics('q'), vtq.metrics_all(true), vtq.backoff(NULL, 1);
     SELECT vtq._doze('{q}', 'w', '1 min'), vtq._rise('w'), vtq._leave('w')";
 
@@ -56,7 +60,7 @@ async fn left_behind(s: &Session) -> Value {
 fn expected_behind() -> Value {
     json!({
         "live": [[2, 0, 0, true], [3, 1, 0, true], [4, 1, 1, true], [5, 1, 1, true], [6, 1, 1, true],
-            [7, 1, 1, true], [9, 1, 0, false]],
+            [7, 1, 1, true], [9, 1, 0, false], [10, 0, 0, true], [11, 0, 0, true]],
         "attempts": [[3, "failed"], [4, "deferred"], [5, "permanent"], [6, "permanent"], [7, "released"],
             [8, "cancelled"]],
         "archived": [1], "days": 8,
@@ -132,13 +136,64 @@ async fn a_stranger_is_refused_every_table() {
     assert_eq!(s.values::<String>(&sql).await, Vec::<String>::new());
 
     s.run(&format!("SET SESSION AUTHORIZATION {}", stranger.0)).await;
-    for table in ["q", "q_dlq", "q_archive", "q_attempts", "_queue", "_worker", "_sleeper", "_migration"] {
+    for table in [
+        "q",
+        "q_dlq",
+        "q_archive",
+        "q_attempts",
+        "_queue",
+        "_worker",
+        "_sleeper",
+        "_schedule",
+        "_tick",
+        "_migration",
+    ] {
         assert_eq!(
             s.refusal(&format!("SELECT FROM vtq.{table}")).await,
             format!("42501 permission denied for table {table}")
         );
     }
     stranger.drop(&s).await;
+}
+
+/// The grants that docs/operations.md names for a worker that fires schedules, and for whoever plans them.
+#[tokio::test]
+async fn a_worker_with_its_grants_fires_a_schedule() {
+    let s = Session::with_queue("{}").await;
+    let (worker, planner) = (Role::create(&s, "worker").await, Role::create(&s, "planner").await);
+    s.run(&format!(
+        "GRANT USAGE ON SCHEMA vtq TO {0}, {1}; GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA vtq TO {0}, {1};
+        GRANT SELECT ON vtq._queue, vtq._sleeper, vtq._migration TO {0}, {1};
+        GRANT SELECT, UPDATE, DELETE ON vtq.q TO {0};
+        GRANT SELECT, UPDATE ON vtq._schedule TO {0}; GRANT SELECT, INSERT, DELETE ON vtq._tick TO {0};
+        GRANT SELECT, INSERT, UPDATE, DELETE ON vtq._schedule TO {1}; GRANT SELECT, DELETE ON vtq._tick TO {1}",
+        worker.0, planner.0
+    ))
+    .await;
+    let fire =
+        "SELECT count(*) FROM vtq._fire('s', (SELECT revision FROM vtq._schedule), '2020-01-01 00:00:00+00',
+        '{2020-01-01 00:00:00+00}', '2100-01-01', 0)";
+    s.run(&format!("SET SESSION AUTHORIZATION {}", planner.0)).await;
+    s.run("SELECT vtq.schedule_add('s', '0 * * * *', 'q', '1')").await;
+    let plan = "SELECT vtq._fire('s', (SELECT revision FROM vtq._schedule), NULL, '{}', '2020-01-01 00:00:00+00', 0)";
+    s.run(plan).await;
+    assert_eq!(s.refusal(fire).await, "42501 permission denied for table q");
+
+    s.run(&format!("RESET SESSION AUTHORIZATION; SET SESSION AUTHORIZATION {}", worker.0)).await;
+    assert_eq!(s.refusal(fire).await, "42501 permission denied for table q");
+    s.run(&format!(
+        "RESET SESSION AUTHORIZATION; GRANT INSERT ON vtq.q TO {0}; SET SESSION AUTHORIZATION {0}",
+        worker.0
+    ))
+    .await;
+
+    assert_eq!(s.value::<i64>(fire).await, 1);
+    assert_eq!(
+        s.refusal("SELECT vtq.schedule_remove('s')").await,
+        "42501 permission denied for table _schedule"
+    );
+    worker.drop(&s).await;
+    planner.drop(&s).await;
 }
 
 #[tokio::test]

@@ -38,6 +38,9 @@ async fn no_absurd_length_is_taken_anywhere() {
         ("visibility_timeout", "SELECT vtq.read('q', $)"),
         ("visibility_timeout", "SELECT vtq.extend('q', '{1}', '{1}', $)"),
         ("older_than", "SELECT vtq.dlq_purge('q', older_than => $)"),
+        ("delay", "SELECT vtq.schedule_add('s', '0 * * * *', 'q', '1', delay => $)"),
+        ("grace", "SELECT vtq.schedule_add('s', '0 * * * *', 'q', '1', grace => $)"),
+        ("expires_in", "SELECT vtq.schedule_add('s', '0 * * * *', 'q', '1', expires_in => $)"),
     ];
 
     for length in absurd(&s).await {

@@ -4,6 +4,7 @@ mod accounting;
 mod endings;
 mod leases;
 mod pressure;
+mod schedules;
 mod shutdown;
 mod wake_up;
 

@@ -6,7 +6,7 @@ use clap::Command;
 
 /// The commands in groups. A test makes sure that none is left out.
 const GROUPS: [(&str, &[&str]); 5] = [
-    ("Set up", &["demo", "migrate", "queue", "pause", "resume"]),
+    ("Set up", &["demo", "migrate", "queue", "pause", "resume", "schedule"]),
     ("Send and work", &["send", "start"]),
     ("For scripts: read and settle", &["read", "peek", "ack", "fail", "extend", "defer", "release"]),
     ("Look and mend", &["queues", "status", "explain", "attempts", "retry", "cancel", "dlq"]),

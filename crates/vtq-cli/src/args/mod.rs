@@ -8,6 +8,7 @@ pub(crate) mod length;
 pub(crate) mod message;
 pub(crate) mod name;
 pub(crate) mod queue;
+pub(crate) mod schedule;
 pub(crate) mod send;
 mod usage;
 
@@ -39,6 +40,8 @@ pub(crate) enum Command {
     Queue(queue::QueueCommand),
     Pause(queue::PauseArgs),
     Resume(queue::ResumeArgs),
+    #[command(subcommand)]
+    Schedule(schedule::ScheduleCommand),
     Demo(cmd::demo::DemoArgs),
     Send(send::SendArgs),
     Start(cmd::start::StartArgs),

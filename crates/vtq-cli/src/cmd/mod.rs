@@ -12,6 +12,7 @@ mod pause;
 mod queue;
 mod queues;
 mod read;
+mod schedule;
 mod send;
 mod settle;
 pub(crate) mod start;
@@ -54,6 +55,7 @@ async fn run_verb(global: &Global, command: Command, interrupt: &Interrupt) -> a
         Command::Queue(command) => queue::run(global, output, command).await,
         Command::Pause(args) => pause::pause(global, output, args).await,
         Command::Resume(args) => pause::resume(global, output, args).await,
+        Command::Schedule(command) => schedule::run(global, output, command).await,
         Command::Send(args) => send::run(global, output, args, interrupt).await,
         Command::Read(args) => read::read(global, output, args).await,
         Command::Peek(args) => read::peek(global, output, args).await,

@@ -46,14 +46,7 @@ async fn one(
     text: &str,
     options: SendOptions,
 ) -> anyhow::Result<Exit> {
-    let message = match Outgoing::from_json(text) {
-        Ok(message) => message,
-        // A word without quotes around it is what people try first.
-        Err(error) if serde_json::from_str::<serde::de::IgnoredAny>(text).is_err() => {
-            bail!("{error}; a text is written with quotes of its own: '\"hello\"'")
-        }
-        Err(error) => return Err(error.into()),
-    };
+    let message = message(text)?;
     let vtq = global.connect().await?;
     let options = expiring(&vtq, options, &args.options).await?;
     let id = vtq.queue(&args.queue)?.send_with(&message, &options).await?;
@@ -62,6 +55,18 @@ async fn one(
         false => output.line(&id.to_string())?,
     }
     Ok(Exit::Done)
+}
+
+/// Reads a message.
+pub(super) fn message(text: &str) -> anyhow::Result<Outgoing> {
+    match Outgoing::from_json(text) {
+        Ok(message) => Ok(message),
+        // A word without quotes around it is what people try first.
+        Err(error) if serde_json::from_str::<serde::de::IgnoredAny>(text).is_err() => {
+            bail!("{error}; a text is written with quotes of its own: '\"hello\"'")
+        }
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Takes from the options what needs no database.

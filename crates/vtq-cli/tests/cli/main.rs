@@ -10,6 +10,7 @@ mod look;
 mod manners;
 mod message;
 mod queue;
+mod schedule;
 mod send;
 mod stream;
 mod support;

@@ -6,6 +6,7 @@ mod exec;
 mod line;
 mod log;
 mod pipe;
+mod schedule;
 mod server;
 mod signal;
 mod stop;

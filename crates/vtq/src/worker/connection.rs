@@ -70,6 +70,11 @@ impl Connected {
         self.client.clone()
     }
 
+    /// Gives the connection up; the next one that asks makes a new one.
+    pub(super) fn rest(&mut self) {
+        self.client = None;
+    }
+
     /// Waits for a verb on the connection, as long as the statement limit allows.
     ///
     /// The settler carries the heartbeat as well, and has no longer than until the next one is due.

@@ -16,7 +16,7 @@ use super::event::WorkerEvent;
 use super::handler::CancelCause;
 use super::plan::{Plan, count, lock};
 use super::settle::{Ended, Verdict};
-use super::{Stopped, fetch, heartbeat, listen, maintain, settle};
+use super::{Stopped, fetch, heartbeat, listen, maintain, schedule, settle};
 use crate::error::{Error, ErrorKind, Result};
 use crate::migrate::SchemaState;
 
@@ -69,6 +69,7 @@ async fn live(plan: Arc<Plan>, outcomes: mpsc::UnboundedReceiver<Ended>) -> Resu
     let settler = tokio::spawn(settle::run(plan.clone(), outcomes));
     let listener = tokio::spawn(listen::run(plan.clone()));
     let maintainer = tokio::spawn(maintain::run(plan.clone()));
+    let scheduler = tokio::spawn(schedule::run(plan.clone()));
     let fetched = fetch::run(plan.clone()).await;
 
     drain(&plan).await;
@@ -77,6 +78,7 @@ async fn live(plan: Arc<Plan>, outcomes: mpsc::UnboundedReceiver<Ended>) -> Resu
     let _ = timeout(LAST_WORDS, settler).await;
     listener.abort();
     maintainer.abort();
+    scheduler.abort();
     fetched.map(|()| plan.tally.stopped())
 }
 

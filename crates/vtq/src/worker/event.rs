@@ -4,6 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
+
 use super::handler::CancelCause;
 use crate::message::{Lease, MessageId};
 use crate::name::QueueName;
@@ -93,6 +95,32 @@ pub enum WorkerEvent {
         /// The queue.
         queue: QueueName,
         /// What the database said: often that the worker's role does not own the tables.
+        error: String,
+    },
+    /// A schedule sent a message.
+    ScheduleFired {
+        /// The schedule.
+        name: String,
+        /// The tick.
+        tick_at: DateTime<Utc>,
+        /// The message.
+        id: MessageId,
+    },
+    /// A schedule cannot send; told once for each reason.
+    ScheduleTrouble {
+        /// The schedule.
+        name: String,
+        /// Why.
+        error: String,
+    },
+    /// A schedule can send again.
+    ScheduleBack {
+        /// The schedule.
+        name: String,
+    },
+    /// The worker's role may not look at schedules: others have to fire them. Told once.
+    SchedulesRefused {
+        /// What the database said.
         error: String,
     },
     /// Messages moved to the dead letters because they could no longer run.

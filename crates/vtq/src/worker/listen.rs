@@ -55,7 +55,7 @@ async fn listen(plan: &Plan, vtq: &Vtq, patience: &mut Patience, was_told: &mut 
     let (client, mut heard) = vtq.dedicated().await?.spawn();
     let own = format!("vtq:{}", plan.worker_id.rsplit(':').next().unwrap_or_default());
     let mut channels: Vec<String> = plan.queues.iter().map(|served| served.name.channel()).collect();
-    channels.push(own.clone());
+    channels.extend([own.clone(), sql::SCHEDULES.into()]);
     client.batch_execute(&sql::listen(&channels)).await.map_err(|error| Error::db("listen", &error))?;
     prove(vtq, &own, &mut heard).await?;
     *patience = Patience::default();
@@ -64,15 +64,18 @@ async fn listen(plan: &Plan, vtq: &Vtq, patience: &mut Patience, was_told: &mut 
         plan.events.tell(WorkerEvent::ListenerHears);
     }
     plan.stir.notify_one();
+    plan.replan.notify_one();
     loop {
         match tokio::time::timeout(PROVE_EVERY, heard.recv()).await {
             Ok(Some(notification)) if notification.channel() == own => {}
+            Ok(Some(notification)) if notification.channel() == sql::SCHEDULES => plan.replan.notify_one(),
             Ok(Some(_)) => plan.stir.notify_one(),
             Ok(None) => return Err(Error::unavailable("the listener's connection broke")),
             Err(_) => {
                 prove(vtq, &own, &mut heard).await?;
-                // The proof may have drunk a notification of a queue.
+                // The proof may have drunk a notification of a queue or of a schedule.
                 plan.stir.notify_one();
+                plan.replan.notify_one();
             }
         }
     }

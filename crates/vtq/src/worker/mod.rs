@@ -14,6 +14,7 @@ mod maintain;
 mod outcome;
 mod plan;
 mod run;
+mod schedule;
 mod settle;
 mod suspect;
 mod turn;

@@ -47,6 +47,8 @@ pub(super) struct Plan {
     pub(super) stir: Notify,
     /// Outcomes were recorded: a fetcher that paused for them has room again.
     pub(super) settled: Notify,
+    /// A schedule was added or resumed.
+    pub(super) replan: Notify,
     /// Take no more messages.
     pub(super) stop: CancellationToken,
     /// Everything is settled that will be: the settler and the listener end.
@@ -149,6 +151,7 @@ impl Plan {
             outcomes,
             stir: Notify::new(),
             settled: Notify::new(),
+            replan: Notify::new(),
             stop,
             close: CancellationToken::new(),
             turns: Turns::default(),

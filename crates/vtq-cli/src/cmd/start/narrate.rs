@@ -3,6 +3,7 @@
 use vtq::{CancelCause, Ending, Stopped, WorkerEvent};
 
 use super::log::{Level, Line, Log};
+use crate::output::instant;
 
 /// Tells an event, at the level that it deserves.
 pub(super) fn tell(log: &Log, event: &WorkerEvent, served: &str) {
@@ -57,6 +58,17 @@ fn line(log: &Log, event: &WorkerEvent, served: &str) -> Option<Line> {
             Line::new(Level::Info, "stopping", text).with("running", *running)
         }
         WorkerEvent::Asleep => Line::new(Level::Debug, "asleep", "nothing to do: waiting"),
+        WorkerEvent::ScheduleFired { name, tick_at, id } => {
+            let tick = instant(*tick_at);
+            Line::new(
+                Level::Debug,
+                "schedule_fired",
+                format!("schedule {name}: sent message {id} for {tick}"),
+            )
+            .with("schedule", name.as_str())
+            .with("tick", tick)
+            .with("msg_id", *id)
+        }
         _ => return trouble(event),
     })
 }
@@ -137,6 +149,19 @@ fn trouble(event: &WorkerEvent) -> Option<Line> {
             Line::new(Level::Warn, "maintenance_refused", text)
                 .with("queue", queue.as_str())
                 .with("error", error.as_str())
+        }
+        WorkerEvent::ScheduleTrouble { name, error } => {
+            Line::new(Level::Warn, "schedule_trouble", format!("schedule {name} cannot send: {error}"))
+                .with("schedule", name.as_str())
+                .with("error", error.as_str())
+        }
+        WorkerEvent::ScheduleBack { name } => {
+            Line::new(Level::Info, "schedule_back", format!("schedule {name} sends again"))
+                .with("schedule", name.as_str())
+        }
+        WorkerEvent::SchedulesRefused { error } => {
+            let text = format!("schedules are left to other workers: {error}");
+            Line::new(Level::Warn, "schedules_refused", text).with("error", error.as_str())
         }
         WorkerEvent::Swept { queue, dead } => {
             let text = format!("queue {queue}: {dead} exhausted or expired, moved to the dead letters");

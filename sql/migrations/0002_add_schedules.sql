@@ -1,0 +1,1 @@
+-- 0002 add_schedules: the tables of schedules, in the order of crates/vtq/src/sql.rs. Nothing else is touched.
