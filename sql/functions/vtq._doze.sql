@@ -34,10 +34,15 @@ BEGIN
     ORDER BY q.queue
     ON CONFLICT ON CONSTRAINT _sleeper_pk DO UPDATE SET until = excluded.until;
     FOR setting IN
-        SELECT q.queue, q.priorities, q.paused_until, q.rate_limit, q.rate_interval FROM vtq._queue AS q WHERE q.queue = ANY (queues)
+        SELECT q.queue, q.priorities, q.paused_until, q.rate_limit, q.rate_interval,
+            num_nonnulls(q.max_in_flight, q.rate_limit) > 0 AS is_limited
+        FROM vtq._queue AS q WHERE q.queue = ANY (queues)
     LOOP
         EXECUTE format($sql$
-            SELECT least(min(f.due), (SELECT min(m.arrives_at) FROM vtq.%1$I AS m WHERE m.arrives_at IS NOT NULL))
+            SELECT least(min(f.due), (
+                -- One that is due and not admitted yet waits for a transaction that has its lane locked.
+                SELECT greatest(min(m.arrives_at), $2 + interval '100 ms') FROM vtq.%1$I AS m WHERE m.arrives_at IS NOT NULL
+            ))
             FROM unnest($1) AS p (level)
             CROSS JOIN LATERAL (
                 (
@@ -49,8 +54,10 @@ BEGIN
                     SELECT m.vt FROM vtq.%1$I AS m
                     WHERE m.priority = p.level AND m.ready_at <= $2 ORDER BY m.ready_at, m.msg_id LIMIT 1000
                 ) AS h
+                -- What a limit holds back is ready, and no reason to wake.
+                WHERE h.vt > $2 OR NOT $3
             ) AS f
-        $sql$, setting.queue) INTO due USING setting.priorities, at;
+        $sql$, setting.queue) INTO due USING setting.priorities, at, setting.is_limited;
         IF setting.rate_limit IS NOT NULL THEN
             -- The next token, when the bucket is empty.
             due := least(due, (

@@ -44,6 +44,11 @@ async fn dead_letters_in_sql_show_what_the_database_answers() {
 }
 
 #[tokio::test]
+async fn keys_and_order_in_sql_show_what_the_database_answers() {
+    check(&page!("keys-and-order.md"), Session::plain).await;
+}
+
+#[tokio::test]
 async fn schedules_in_sql_show_what_the_database_answers() {
     check(&page!("schedules.md"), Session::plain).await;
 }

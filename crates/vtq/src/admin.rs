@@ -29,6 +29,30 @@ pub enum OnAck {
     Delete,
 }
 
+/// What becomes of a group of messages when one of them goes to the dead letters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GroupOnDead {
+    /// The next one runs.
+    Continue,
+    /// The group waits until the dead letter is redriven or purged.
+    Pause,
+}
+
+/// So many messages in a length of time: a token bucket that holds `limit` and refills evenly over `interval`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rate {
+    /// How many, 1 to 1000000.
+    pub limit: u32,
+    /// In how long, 1 ms to 365 days.
+    pub interval: Duration,
+}
+
+impl Rate {
+    fn json(self) -> Value {
+        serde_json::json!({"limit": self.limit, "interval": self.interval.as_secs_f64()})
+    }
+}
+
 /// Whether a call created the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Created {
@@ -93,6 +117,33 @@ impl QueueOptions {
     /// Sets the priority levels, the one served first in front. Default: only 0.
     pub fn priorities(self, levels: impl IntoIterator<Item = i16>) -> Self {
         self.with("priorities", levels.into_iter().collect::<Vec<_>>())
+    }
+
+    /// Sets how many messages of one exclusive key run at once, 1 to 10000. Default: 1.
+    pub fn exclusive_limit(self, limit: u32) -> Self {
+        self.with("exclusive_limit", limit)
+    }
+
+    /// Sets what becomes of a group whose message died. Default: it goes on with the next.
+    pub fn group_on_dead(self, group_on_dead: GroupOnDead) -> Self {
+        let word = if group_on_dead == GroupOnDead::Continue { "continue" } else { "pause" };
+        self.with("group_on_dead", word)
+    }
+
+    /// Sets how many messages of the queue run at once over all workers, 1 to 1000000; `None`: no limit. Default: none.
+    pub fn max_in_flight(self, limit: impl Into<Option<u32>>) -> Self {
+        self.with("max_in_flight", limit.into())
+    }
+
+    /// Sets how many messages are handed out in a length of time; `None`: no limit. Default: none.
+    pub fn rate(self, rate: impl Into<Option<Rate>>) -> Self {
+        self.with("rate", rate.into().map(Rate::json))
+    }
+
+    /// Sets how many messages of one group or exclusive key are handed out in a length of time; `None`: no limit.
+    /// Default: none.
+    pub fn key_rate(self, rate: impl Into<Option<Rate>>) -> Self {
+        self.with("key_rate", rate.into().map(Rate::json))
     }
 
     /// Makes the queue's live table write no WAL: faster, and emptied by a crash of the server. Default: false.

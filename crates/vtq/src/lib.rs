@@ -24,7 +24,7 @@ mod sql;
 mod wire;
 mod worker;
 
-pub use admin::{Created, OnAck, QueueOptions};
+pub use admin::{Created, GroupOnDead, OnAck, QueueOptions, Rate};
 pub use backoff::{Backoff, Jitter};
 pub use connect::{ConnectOptions, Connection, Dedicated, Vtq};
 pub use dead_letter::{Purge, Reason, RedriveFilter, Swept};

@@ -5,6 +5,7 @@ pub(crate) mod dlq;
 mod global;
 mod help;
 pub(crate) mod length;
+mod limits;
 pub(crate) mod message;
 pub(crate) mod name;
 pub(crate) mod queue;
@@ -60,8 +61,20 @@ pub(crate) enum Command {
     Retry(message::RetryArgs),
     #[command(subcommand)]
     Dlq(dlq::DlqCommand),
+    Maintain(MaintainArgs),
     Bench(bench::BenchArgs),
     Completions(CompletionsArgs),
+}
+
+/// Run retention, archive partitions and compaction now
+///
+/// Workers do this now and then for the queues that they serve; by hand it is for queues that no worker serves, or
+/// before a backup. One session at a time maintains a queue.
+#[derive(Debug, clap::Args)]
+pub(crate) struct MaintainArgs {
+    /// The queues [default: all]
+    #[arg(value_name = "QUEUE")]
+    pub(crate) queues: Vec<vtq::QueueName>,
 }
 
 /// Install vtq into the database, or bring it up to date.

@@ -7,6 +7,7 @@ use clap::{Subcommand, ValueEnum};
 use vtq::QueueName;
 
 use super::length::{Limit, instant, length, limit};
+use super::limits::{NumberOrNone, RateOrNone, number_or_none, rate};
 
 /// Create, change, drop and list queues.
 #[derive(Debug, Subcommand)]
@@ -63,6 +64,21 @@ pub(crate) struct OptionArgs {
     /// 1 to 16 different whole numbers, such as 10,0. A send with another priority is refused.
     #[arg(long, value_name = "N,...", value_delimiter = ',', allow_negative_numbers = true)]
     pub(crate) priorities: Option<Vec<i16>>,
+    /// Messages of one exclusive key that run at once [default: 1]
+    #[arg(long, value_name = "N", help_heading = "Limits")]
+    pub(crate) exclusive_limit: Option<u32>,
+    /// What becomes of a group whose message died [default: continue]
+    #[arg(long, value_enum, value_name = "WHAT", help_heading = "Limits")]
+    pub(crate) group_on_dead: Option<GroupOnDead>,
+    /// Messages of the queue that run at once over all workers, or none for no limit [default: none]
+    #[arg(long, value_name = "N|none", value_parser = number_or_none, help_heading = "Limits")]
+    pub(crate) max_in_flight: Option<NumberOrNone>,
+    /// Messages handed out in a length of time, such as 100/1m, or none for no limit [default: none]
+    #[arg(long, value_name = "N/LENGTH|none", value_parser = rate, help_heading = "Limits")]
+    pub(crate) rate: Option<RateOrNone>,
+    /// The same for each group or exclusive key [default: none]
+    #[arg(long, value_name = "N/LENGTH|none", value_parser = rate, help_heading = "Limits")]
+    pub(crate) key_rate: Option<RateOrNone>,
     /// Write no WAL for live messages: faster, and emptied by a crash of the server
     ///
     /// Fixed when the queue is created.
@@ -118,6 +134,15 @@ pub(crate) enum BackoffKind {
     Exponential,
     Linear,
     Fixed,
+}
+
+/// What becomes of a group whose message died.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum GroupOnDead {
+    /// The next message runs
+    Continue,
+    /// The group waits until the dead letter is redriven or purged
+    Pause,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -7,6 +7,7 @@ mod completions;
 pub(crate) mod demo;
 mod dlq;
 mod explain;
+mod maintain;
 mod migrate;
 mod pause;
 mod queue;
@@ -71,6 +72,7 @@ async fn run_verb(global: &Global, command: Command, interrupt: &Interrupt) -> a
         Command::Cancel(args) => cancel::cancel(global, output, &args).await,
         Command::Retry(args) => cancel::retry(global, output, &args).await,
         Command::Dlq(command) => dlq::run(global, output, command, interrupt).await,
+        Command::Maintain(args) => maintain::run(global, output, &args).await,
         Command::Bench(args) => bench::run(global, output, args, interrupt).await,
         Command::Completions(args) => completions::run(&args),
         Command::Start(args) => start::run(global, args).await,

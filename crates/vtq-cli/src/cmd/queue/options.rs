@@ -4,7 +4,7 @@ use anyhow::{Context, bail};
 use serde_json::{Map, Value, json};
 
 use crate::args::length::{Limit, seconds};
-use crate::args::queue::{BackoffArgs, BackoffKind, OnAck, OptionArgs};
+use crate::args::queue::{BackoffArgs, BackoffKind, GroupOnDead, OnAck, OptionArgs};
 
 /// Collects what was given, under the names that the options have in SQL. The database checks the values.
 pub(super) fn given(args: &OptionArgs) -> anyhow::Result<Map<String, Value>> {
@@ -13,12 +13,21 @@ pub(super) fn given(args: &OptionArgs) -> anyhow::Result<Map<String, Value>> {
         OnAck::Archive => json!("archive"),
         OnAck::Delete => json!("delete"),
     });
+    let group_on_dead = args.group_on_dead.map(|what| match what {
+        GroupOnDead::Continue => json!("continue"),
+        GroupOnDead::Pause => json!("pause"),
+    });
     let flags = [
         ("max_attempts", args.max_attempts.map(|number| json!(number))),
         ("visibility_timeout", args.vt.map(seconds)),
         ("timeout", limit(args.timeout)),
         ("on_ack", on_ack),
         ("priorities", args.priorities.as_ref().map(|levels| json!(levels))),
+        ("exclusive_limit", args.exclusive_limit.map(|number| json!(number))),
+        ("group_on_dead", group_on_dead),
+        ("max_in_flight", args.max_in_flight.map(|number| json!(number.0))),
+        ("rate", args.rate.as_ref().map(|rate| rate.0.clone())),
+        ("key_rate", args.key_rate.as_ref().map(|rate| rate.0.clone())),
         ("unlogged", args.unlogged.then_some(Value::Bool(true))),
         ("backoff", backoff(&args.backoff)?),
         ("archive_retention", limit(args.archive_retention)),
