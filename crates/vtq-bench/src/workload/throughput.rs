@@ -1,0 +1,63 @@
+//! Send, handle and ack, flat out.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+use crate::args::Args;
+use crate::cluster::Bench;
+use crate::figure::{Figures, Metric, Ratio, Section};
+use crate::meter::Reading;
+use crate::peer::{OnAck, Peer};
+use crate::stage::{Shape, Stage};
+
+const BATCH: usize = 100;
+const PRODUCERS: usize = 2;
+const SHAPE: Shape = Shape { pollers: 4, batch: BATCH, concurrency: 200, is_patient: false };
+
+const CASES: [(&str, OnAck); 2] = [("delete on ack", OnAck::Delete), ("archive on ack", OnAck::Archive)];
+
+pub(super) fn section(_args: &Args) -> Section {
+    let mut ratios = Vec::new();
+    for (case, _) in CASES {
+        for peer in Peer::ALL.into_iter().filter(|peer| peer.schema() != "vtq") {
+            // A worker is set against workers, and SQL against SQL.
+            let vtq = if peer.is_sql() { Peer::VtqSql } else { Peer::VtqWorker };
+            for metric in [Metric::Rate, Metric::CpuPerMessage, Metric::WalPerMessage] {
+                ratios.push(Ratio::new(metric, (case, vtq), (case, peer)));
+            }
+        }
+    }
+    Section {
+        title: "Throughput",
+        about: format!(
+            "Messages of 200 bytes are sent, handled and acked flat out, at most 5,000 waiting: {PRODUCERS} producers \
+             that send {BATCH} at once; where the peer is SQL, {} pollers that read {BATCH}, handle and settle them, \
+             and else a worker with {} slots. Server CPU is that of all processes of the server.",
+            SHAPE.pollers, SHAPE.concurrency
+        ),
+        ratios,
+        ..Section::default()
+    }
+}
+
+pub(super) async fn measure(bench: &Bench, args: &Args, figures: &mut Figures) -> Result<()> {
+    for (case, on_ack) in CASES {
+        for peer in Peer::ALL.into_iter().filter(|peer| args.wants(*peer) && peer.can(on_ack)) {
+            let reading = flat_out(bench, args, peer, on_ack)
+                .await
+                .with_context(|| format!("{case}, {}", peer.name()))?;
+            figures.add(case, peer, reading.values());
+        }
+    }
+    Ok(())
+}
+
+async fn flat_out(bench: &Bench, args: &Args, peer: Peer, on_ack: OnAck) -> Result<Reading> {
+    let mut stage = Stage::fresh(bench, peer, on_ack).await?;
+    stage.flat_out(PRODUCERS, BATCH).await?;
+    stage.consume(SHAPE, stage.handler(Duration::ZERO));
+    let reading = stage.measure(args.span()).await?;
+    stage.end().await?;
+    Ok(reading)
+}
