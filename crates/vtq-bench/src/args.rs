@@ -31,6 +31,9 @@ pub(crate) struct Args {
     /// Writes the page to this file; default: standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
+    /// How many pollers the client loop has under throughput
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=200))]
+    pub(crate) pollers: u16,
     /// How many messages a second the long run sends
     #[arg(long, default_value_t = 5000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) rate: u32,

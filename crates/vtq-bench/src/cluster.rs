@@ -8,7 +8,6 @@ use tokio::sync::Mutex;
 use tokio_postgres::{Client, NoTls};
 use vtq_dev::Cluster;
 
-use crate::args::Args;
 use crate::peer::Peer;
 
 /// The same for every peer. Room enough that neither memory nor a checkpoint in the middle decides; commits wait for
@@ -30,14 +29,14 @@ const SETTINGS: [(&str, &str); 9] = [
 pub(crate) struct Bench {
     cluster: Cluster,
     pub(crate) admin: Client,
-    /// Peers that are installed in a database to clone.
-    installed: Mutex<HashSet<Peer>>,
+    /// What is installed in a database to clone.
+    installed: Mutex<HashSet<&'static str>>,
     counter: AtomicU32,
 }
 
 impl Bench {
     /// Starts it.
-    pub(crate) async fn start(_args: &Args) -> Result<Self> {
+    pub(crate) async fn start() -> Result<Self> {
         let mut builder = Cluster::builder().durable();
         for (name, value) in SETTINGS {
             builder = builder.setting(name, value);
@@ -52,20 +51,36 @@ impl Bench {
         self.cluster.pid().context("the server is stopped")
     }
 
-    /// Makes a database with this peer installed and its queue empty, and returns its URL. Those before are dropped,
+    /// Makes a database with this peer installed and its queue empty, and returns its URL. The one before is dropped,
     /// and a checkpoint is done, so that every measurement starts alike.
     pub(crate) async fn fresh(&self, peer: Peer) -> Result<String> {
-        let mut installed = self.installed.lock().await;
-        let template = format!("template_{}", peer.schema());
-        if !installed.contains(&peer) {
-            self.admin.batch_execute(&format!("CREATE DATABASE {template}")).await?;
-            let url = self.cluster.url_for(&template);
-            peer.install(&url).await.with_context(|| format!("cannot install {}", peer.name()))?;
-            installed.extend(Peer::ALL.into_iter().filter(|other| other.schema() == peer.schema()));
-        }
         let number = self.counter.fetch_add(1, Ordering::Relaxed);
         if let Some(before) = number.checked_sub(1) {
             self.admin.batch_execute(&format!("DROP DATABASE IF EXISTS run_{before} WITH (FORCE)")).await?;
+        }
+        let name = format!("run_{number}");
+        self.clone_template(peer, &name).await?;
+        self.admin.batch_execute("CHECKPOINT").await?;
+        Ok(self.cluster.url_for(&name))
+    }
+
+    /// Returns the URL of a database with this peer that stays until the end, and whether it was made now.
+    pub(crate) async fn kept(&self, peer: Peer, name: &str) -> Result<(String, bool)> {
+        let is_new =
+            self.admin.query_opt("SELECT FROM pg_database WHERE datname = $1", &[&name]).await?.is_none();
+        if is_new {
+            self.clone_template(peer, name).await?;
+        }
+        Ok((self.cluster.url_for(name), is_new))
+    }
+
+    async fn clone_template(&self, peer: Peer, name: &str) -> Result<()> {
+        let template = format!("template_{}", peer.schema());
+        let mut installed = self.installed.lock().await;
+        if installed.insert(peer.schema()) {
+            self.admin.batch_execute(&format!("CREATE DATABASE {template}")).await?;
+            let url = self.cluster.url_for(&template);
+            peer.install(&url).await.with_context(|| format!("cannot install {}", peer.name()))?;
         }
         // A clone fails while anyone, such as an autovacuum worker, is connected to the original.
         self.admin
@@ -73,9 +88,7 @@ impl Bench {
                 "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = '{template}'"
             ))
             .await?;
-        self.admin.batch_execute(&format!("CREATE DATABASE run_{number} TEMPLATE {template}")).await?;
-        self.admin.batch_execute("CHECKPOINT").await?;
-        Ok(self.cluster.url_for(&format!("run_{number}")))
+        Ok(self.admin.batch_execute(&format!("CREATE DATABASE {name} TEMPLATE {template}")).await?)
     }
 }
 

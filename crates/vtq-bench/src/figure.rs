@@ -15,7 +15,7 @@ pub(crate) enum Metric {
     P99,
     TableBytes,
     Memory,
-    ReadTime,
+    Time,
     Notifies,
 }
 
@@ -31,7 +31,7 @@ impl Metric {
             Self::P99 => "p99, ms",
             Self::TableBytes => "table, MB",
             Self::Memory => "memory, MB",
-            Self::ReadTime => "time, ms",
+            Self::Time => "time, ms",
             Self::Notifies => "NOTIFYs",
         }
     }

@@ -8,6 +8,7 @@
 //! A run that errors says so and exits 2; nothing is printed that was not measured.
 
 mod args;
+mod backlog;
 mod body;
 mod child;
 mod client_loop;
@@ -16,6 +17,7 @@ mod cpu;
 mod figure;
 mod machine;
 mod meter;
+mod notify;
 mod peer;
 mod pump;
 mod stage;
@@ -49,7 +51,7 @@ async fn main() -> ExitCode {
 }
 
 async fn run(args: &Args) -> Result<()> {
-    let bench = cluster::Bench::start(args).await?;
+    let bench = cluster::Bench::start().await?;
     let page = workload::run_all(&bench, args).await?;
     match &args.out {
         Some(path) => std::fs::write(path, page).with_context(|| format!("cannot write {}", path.display())),

@@ -44,7 +44,12 @@ impl<'a> Stage<'a> {
     pub(crate) async fn fresh(bench: &'a Bench, peer: Peer, on_ack: OnAck) -> Result<Self> {
         let url = bench.fresh(peer).await?;
         peer.set_on_ack(&url, on_ack).await?;
-        Ok(Self { bench, peer, url, tally: Arc::default(), pump: Pump::default(), on_ack })
+        Ok(Self { on_ack, ..Self::at(bench, peer, url) })
+    }
+
+    /// Takes a database that is there already.
+    pub(crate) fn at(bench: &'a Bench, peer: Peer, url: String) -> Self {
+        Self { bench, peer, url, tally: Arc::default(), pump: Pump::default(), on_ack: OnAck::Delete }
     }
 
     /// Makes the handler that counts here.

@@ -4,10 +4,14 @@ mod bare;
 mod pgmq;
 mod vtq;
 
+pub(crate) use self::pgmq::Sql as PgmqSql;
+pub(crate) use self::vtq::Sql as VtqSql;
+
 use anyhow::Result;
 use clap::ValueEnum;
 use tokio_util::sync::CancellationToken;
 
+use crate::backlog::Backlog;
 use crate::body::Body;
 use crate::client_loop::{self, Sender};
 use crate::stage::Shape;
@@ -111,6 +115,15 @@ impl Peer {
             Self::VtqWorker => vtq::work(consume).await,
             Self::Pgmq => client_loop::run::<pgmq::Sql>(consume).await,
             Self::Bare => client_loop::run::<bare::Sql>(consume).await,
+        }
+    }
+
+    /// The statements that put `:count` messages into the queue that are of this kind; none where it has no such thing.
+    pub(crate) fn fill(self, backlog: Backlog) -> Option<&'static [&'static str]> {
+        match self {
+            Self::VtqSql | Self::VtqWorker => vtq::fill(backlog),
+            Self::Pgmq => pgmq::fill(backlog),
+            Self::Bare => None,
         }
     }
 

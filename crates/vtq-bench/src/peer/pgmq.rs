@@ -7,6 +7,7 @@
 use anyhow::Result;
 use tokio_postgres::{Client, Statement};
 
+use crate::backlog::Backlog;
 use crate::client_loop::{self, Taken, Verbs};
 use crate::peer::{OnAck, QUEUE};
 
@@ -34,6 +35,24 @@ pub(super) async fn install(url: &str) -> Result<()> {
     queue.create(QUEUE).await?;
     pool.close().await;
     Ok(())
+}
+
+/// Statements that make a backlog. PGMQ has no failure of its own: `set_vt` is how a consumer puts a message off.
+pub(super) fn fill(backlog: Backlog) -> Option<&'static [&'static str]> {
+    match backlog {
+        Backlog::Nothing => Some(&[]),
+        Backlog::Ready => Some(&["SELECT count(*) FROM pgmq.send_batch('bench', ARRAY( \
+            SELECT jsonb_build_object('at', 0, 'n', n, 'pad', repeat('x', 165)) FROM generate_series(1, :count) AS n))"]),
+        Backlog::Delayed => Some(&["SELECT count(*) FROM pgmq.send_batch('bench', ARRAY( \
+            SELECT jsonb_build_object('at', 0, 'n', n, 'pad', repeat('x', 165)) FROM generate_series(1, :count) AS n), \
+            86400)"]),
+        Backlog::FailedOnce => Some(&[
+            "SELECT count(*) FROM pgmq.send_batch('bench', ARRAY( \
+            SELECT jsonb_build_object('at', 0, 'n', n, 'pad', repeat('x', 165)) FROM generate_series(1, :count) AS n))",
+            "SELECT count(*) FROM pgmq.read('bench', 30, :count) AS m, \
+            LATERAL pgmq.set_vt('bench', m.msg_id, 86400)",
+        ]),
+    }
 }
 
 impl Verbs for Sql {

@@ -7,6 +7,7 @@ use chrono::{DateTime, Utc};
 use tokio_postgres::{Client, Statement};
 use vtq::{Capsule, ConnectOptions, Outgoing, QueueOptions, SendOptions, Vtq, Worker};
 
+use crate::backlog::Backlog;
 use crate::body::Body;
 use crate::client_loop::{self, Taken, Verbs};
 use crate::peer::{Consume, OnAck, QUEUE};
@@ -83,6 +84,24 @@ pub(super) async fn work(consume: Consume) -> Result<()> {
         stopped.retried
     );
     Ok(())
+}
+
+/// Statements that make a backlog.
+pub(super) fn fill(backlog: Backlog) -> Option<&'static [&'static str]> {
+    match backlog {
+        Backlog::Nothing => Some(&[]),
+        Backlog::Ready => Some(&["SELECT count(*) FROM vtq.send_batch('bench', ARRAY( \
+            SELECT jsonb_build_object('at', 0, 'n', n, 'pad', repeat('x', 165)) FROM generate_series(1, :count) AS n))"]),
+        Backlog::Delayed => Some(&["SELECT count(*) FROM vtq.send_batch('bench', ARRAY( \
+            SELECT jsonb_build_object('at', 0, 'n', n, 'pad', repeat('x', 165)) FROM generate_series(1, :count) AS n), \
+            delay => '1 day')"]),
+        Backlog::FailedOnce => Some(&[
+            "SELECT count(*) FROM vtq.send_batch('bench', ARRAY( \
+            SELECT jsonb_build_object('at', 0, 'n', n, 'pad', repeat('x', 165)) FROM generate_series(1, :count) AS n))",
+            "SELECT count(*) FROM vtq.read('bench', '30 s', :count) AS m, \
+            LATERAL vtq.fail('bench', m.msg_id, m.read_ct, '\"declined\"', '1 day')",
+        ]),
+    }
 }
 
 impl Verbs for Sql {

@@ -2,7 +2,11 @@
 
 mod concurrency;
 mod long;
+mod memory;
+mod metrics;
+mod pickup;
 mod processes;
+mod read;
 mod steady;
 mod throughput;
 
@@ -27,6 +31,14 @@ pub(crate) enum Workload {
     Processes,
     /// A long run with a transaction held open, and without
     Long,
+    /// A read of one message behind a million that are not due
+    Read,
+    /// From commit to handler, idle and at 10 to 10,000 messages/s
+    Pickup,
+    /// `metrics_all` of a full queue
+    Metrics,
+    /// Memory of a worker process while a million messages wait
+    Memory,
 }
 
 impl Workload {
@@ -37,6 +49,10 @@ impl Workload {
             Self::Steady => steady::section(args),
             Self::Processes => processes::section(args),
             Self::Long => long::section(args),
+            Self::Read => read::section(args),
+            Self::Pickup => pickup::section(args),
+            Self::Metrics => metrics::section(args),
+            Self::Memory => memory::section(args),
         }
     }
 
@@ -47,6 +63,10 @@ impl Workload {
             Self::Steady => steady::measure(bench, args, figures).await,
             Self::Processes => processes::measure(bench, args, figures).await,
             Self::Long => long::measure(bench, args, figures).await,
+            Self::Read => read::measure(bench, args, figures).await,
+            Self::Pickup => pickup::measure(bench, args, figures).await,
+            Self::Metrics => metrics::measure(bench, args, figures).await,
+            Self::Memory => memory::measure(bench, args, figures).await,
         }
     }
 

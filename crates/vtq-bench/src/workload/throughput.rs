@@ -13,11 +13,12 @@ use crate::stage::{Shape, Stage};
 
 const BATCH: usize = 100;
 const PRODUCERS: usize = 2;
-const SHAPE: Shape = Shape { pollers: 4, batch: BATCH, concurrency: 200, is_patient: false };
+/// Slots of a peer with a worker of its own.
+const SLOTS: usize = 200;
 
 const CASES: [(&str, OnAck); 2] = [("delete on ack", OnAck::Delete), ("archive on ack", OnAck::Archive)];
 
-pub(super) fn section(_args: &Args) -> Section {
+pub(super) fn section(args: &Args) -> Section {
     let mut ratios = Vec::new();
     for (case, _) in CASES {
         for peer in Peer::ALL.into_iter().filter(|peer| peer.schema() != "vtq") {
@@ -34,7 +35,7 @@ pub(super) fn section(_args: &Args) -> Section {
             "Messages of 200 bytes are sent, handled and acked flat out, at most 5,000 waiting: {PRODUCERS} producers \
              that send {BATCH} at once; where the peer is SQL, {} pollers that read {BATCH}, handle and settle them, \
              and else a worker with {} slots. Server CPU is that of all processes of the server.",
-            SHAPE.pollers, SHAPE.concurrency
+            args.pollers, SLOTS
         ),
         ratios,
         ..Section::default()
@@ -56,7 +57,8 @@ pub(super) async fn measure(bench: &Bench, args: &Args, figures: &mut Figures) -
 async fn flat_out(bench: &Bench, args: &Args, peer: Peer, on_ack: OnAck) -> Result<Reading> {
     let mut stage = Stage::fresh(bench, peer, on_ack).await?;
     stage.flat_out(PRODUCERS, BATCH).await?;
-    stage.consume(SHAPE, stage.handler(Duration::ZERO));
+    let shape = Shape { pollers: args.pollers.into(), batch: BATCH, concurrency: SLOTS, is_patient: false };
+    stage.consume(shape, stage.handler(Duration::ZERO));
     let reading = stage.measure(args.span()).await?;
     stage.end().await?;
     Ok(reading)
