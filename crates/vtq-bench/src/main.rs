@@ -23,6 +23,7 @@ mod pump;
 mod stage;
 mod table;
 mod tally;
+mod timer;
 mod wal;
 mod workload;
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 
 use crate::body::{Body, now_us};
+use crate::timer;
 
 /// Counts what is handled.
 #[derive(Debug)]
@@ -17,8 +18,7 @@ pub(crate) struct Tally {
 
 impl Default for Tally {
     fn default() -> Self {
-        let histogram = Histogram::new(3).expect("three digits are allowed");
-        Self { handled: AtomicU64::new(0), latency: Mutex::new(histogram) }
+        Self { handled: AtomicU64::new(0), latency: Mutex::new(histogram()) }
     }
 }
 
@@ -50,6 +50,11 @@ impl Tally {
         self.latency.lock().unwrap_or_else(PoisonError::into_inner).saturating_record(took_us);
         self.handled.fetch_add(1, Ordering::Relaxed);
     }
+}
+
+/// A histogram of microseconds, up to an hour, with three digits.
+pub(crate) fn histogram() -> Histogram<u64> {
+    Histogram::new_with_max(3_600_000_000, 3).expect("these bounds are allowed")
 }
 
 type Hook = dyn Fn(&Body) + Send + Sync;
@@ -86,12 +91,29 @@ impl Handler {
         }
         self.tally.count(&body);
         if !self.takes.is_zero() {
-            tokio::time::sleep(self.takes).await;
+            timer::sleep(self.takes).await;
         }
     }
 
     /// Whether handling takes any time; if not, a batch need not be spread over tasks.
     pub(crate) fn is_instant(&self) -> bool {
         self.takes.is_zero()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn latency_counts_from_the_making_of_the_message() {
+        let tally = Arc::new(Tally::default());
+        let mut body = Body::new(0);
+        body.at -= 250_000;
+
+        Handler::new(tally.clone(), Duration::ZERO).handle(body).await;
+
+        assert_eq!(tally.handled(), 1);
+        assert!(tally.latency_ms(0.99).is_some_and(|ms| (249.0..2000.0).contains(&ms)));
     }
 }

@@ -1,7 +1,10 @@
 //! The queues that are measured. A workload knows no more of them than this.
 
+mod awa;
 mod bare;
+mod graphile_worker;
 mod pgmq;
+mod sqlxmq;
 mod vtq;
 
 pub(crate) use self::pgmq::Sql as PgmqSql;
@@ -20,6 +23,9 @@ use crate::tally::Handler;
 /// The queue that every workload uses.
 pub(crate) const QUEUE: &str = "bench";
 
+/// Connections in the pools of the peers that have one; awa's own benchmark has as many.
+const POOL: u32 = 20;
+
 /// A queue, with a way to drive it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum)]
 pub(crate) enum Peer {
@@ -29,6 +35,12 @@ pub(crate) enum Peer {
     VtqWorker,
     /// PGMQ's SQL functions
     Pgmq,
+    /// awa's client
+    Awa,
+    /// graphile_worker's worker
+    GraphileWorker,
+    /// sqlxmq's job runner
+    Sqlxmq,
     /// A bare DELETE of what is next, without any visibility timeout: a ceiling
     Bare,
 }
@@ -51,13 +63,24 @@ pub(crate) struct Consume {
 }
 
 impl Peer {
-    pub(crate) const ALL: [Self; 4] = [Self::VtqSql, Self::VtqWorker, Self::Pgmq, Self::Bare];
+    pub(crate) const ALL: [Self; 7] = [
+        Self::VtqSql,
+        Self::VtqWorker,
+        Self::Pgmq,
+        Self::Awa,
+        Self::GraphileWorker,
+        Self::Sqlxmq,
+        Self::Bare,
+    ];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::VtqSql => "vtq, SQL",
             Self::VtqWorker => "vtq, worker",
             Self::Pgmq => "PGMQ",
+            Self::Awa => "awa",
+            Self::GraphileWorker => "graphile_worker",
+            Self::Sqlxmq => "sqlxmq",
             Self::Bare => "bare DELETE",
         }
     }
@@ -67,6 +90,9 @@ impl Peer {
         match self {
             Self::VtqSql | Self::VtqWorker => "vtq",
             Self::Pgmq => "pgmq",
+            Self::Awa => "awa",
+            Self::GraphileWorker => "graphile_worker",
+            Self::Sqlxmq => "sqlxmq",
             Self::Bare => "bare",
         }
     }
@@ -86,6 +112,9 @@ impl Peer {
         match self {
             Self::VtqSql | Self::VtqWorker => vtq::install(url).await,
             Self::Pgmq => pgmq::install(url).await,
+            Self::Awa => awa::install(url).await,
+            Self::GraphileWorker => graphile_worker::install(url).await,
+            Self::Sqlxmq => sqlxmq::install(url).await,
             Self::Bare => bare::install(url).await,
         }
     }
@@ -94,7 +123,7 @@ impl Peer {
     pub(crate) async fn set_on_ack(self, url: &str, on_ack: OnAck) -> Result<()> {
         match self {
             Self::VtqSql | Self::VtqWorker => vtq::set_on_ack(url, on_ack).await,
-            Self::Pgmq | Self::Bare => Ok(()),
+            _ => Ok(()),
         }
     }
 
@@ -104,6 +133,9 @@ impl Peer {
             Self::VtqSql => Producer::Vtq(Sender::connect(url).await?),
             Self::VtqWorker => Producer::VtqLibrary(vtq::library(url).await?),
             Self::Pgmq => Producer::Pgmq(Sender::connect(url).await?),
+            Self::Awa => Producer::Awa(awa::Sender::connect(url).await?),
+            Self::GraphileWorker => Producer::GraphileWorker(graphile_worker::Sender::connect(url).await?),
+            Self::Sqlxmq => Producer::Sqlxmq(sqlxmq::Sender::connect(url).await?),
             Self::Bare => Producer::Bare(Sender::connect(url).await?),
         })
     }
@@ -114,6 +146,9 @@ impl Peer {
             Self::VtqSql => client_loop::run::<vtq::Sql>(consume).await,
             Self::VtqWorker => vtq::work(consume).await,
             Self::Pgmq => client_loop::run::<pgmq::Sql>(consume).await,
+            Self::Awa => awa::work(consume).await,
+            Self::GraphileWorker => graphile_worker::work(consume).await,
+            Self::Sqlxmq => sqlxmq::work(consume).await,
             Self::Bare => client_loop::run::<bare::Sql>(consume).await,
         }
     }
@@ -123,16 +158,18 @@ impl Peer {
         match self {
             Self::VtqSql | Self::VtqWorker => vtq::fill(backlog),
             Self::Pgmq => pgmq::fill(backlog),
-            Self::Bare => None,
+            _ => None,
         }
     }
 
-    /// The schema and the name of the live queue's table.
-    pub(crate) fn table(self) -> (&'static str, &'static str) {
+    /// The schema and the name of the live queue's table; none where it is not one table.
+    pub(crate) fn table(self) -> Option<(&'static str, &'static str)> {
         match self {
-            Self::VtqSql | Self::VtqWorker => ("vtq", "bench"),
-            Self::Pgmq => ("pgmq", "q_bench"),
-            Self::Bare => ("public", "bench"),
+            Self::VtqSql | Self::VtqWorker => Some(("vtq", "bench")),
+            Self::Pgmq => Some(("pgmq", "q_bench")),
+            Self::GraphileWorker => Some(("graphile_worker", "_private_jobs")),
+            Self::Bare => Some(("public", "bench")),
+            Self::Awa | Self::Sqlxmq => None,
         }
     }
 }
@@ -143,6 +180,9 @@ pub(crate) enum Producer {
     Vtq(Sender<vtq::Sql>),
     VtqLibrary(::vtq::Queue),
     Pgmq(Sender<pgmq::Sql>),
+    Awa(awa::Sender),
+    GraphileWorker(graphile_worker::Sender),
+    Sqlxmq(sqlxmq::Sender),
     Bare(Sender<bare::Sql>),
 }
 
@@ -153,6 +193,9 @@ impl Producer {
             Self::Vtq(sender) => sender.send(bodies).await,
             Self::VtqLibrary(queue) => vtq::send(queue, bodies).await,
             Self::Pgmq(sender) => sender.send(bodies).await,
+            Self::Awa(sender) => sender.send(bodies).await,
+            Self::GraphileWorker(sender) => sender.send(bodies).await,
+            Self::Sqlxmq(sender) => sender.send(bodies).await,
             Self::Bare(sender) => sender.send(bodies).await,
         }
     }

@@ -16,7 +16,7 @@ use crate::tally::{Handler, Tally};
 
 const SLOTS: [usize; 6] = [4, 16, 64, 128, 256, 512];
 const HANDLER: Duration = Duration::from_millis(1);
-/// The same handlers with no queue: what a timer of 1 ms and this machine allow.
+/// The same handlers with no queue: what the timer and this machine allow.
 const ALONE: Who = Who("handlers alone");
 /// More than any peer handles in a second here; a backlog that runs out is an error.
 const MOST_RATE: f64 = 40_000.0;

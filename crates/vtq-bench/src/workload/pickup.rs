@@ -5,7 +5,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use hdrhistogram::Histogram;
 
 use crate::args::Args;
 use crate::body::{Body, now_us};
@@ -14,6 +13,7 @@ use crate::figure::{Figures, Metric, Ratio, Section};
 use crate::notify::Listener;
 use crate::peer::{OnAck, Peer};
 use crate::stage::{Shape, Stage};
+use crate::tally::histogram;
 
 const SHAPE: Shape = Shape { pollers: 1, batch: 32, concurrency: 32, is_patient: true };
 /// Messages a second, and in how many sends: each single up to a hundred a second, then in small batches.
@@ -107,7 +107,7 @@ async fn pick_up(
 
 /// A handler that starts before the sender has its answer was there at once.
 fn quantiles(committed: &HashMap<i64, i64>, started: &HashMap<i64, i64>) -> Result<Vec<(Metric, f64)>> {
-    let mut histogram = Histogram::<u64>::new(3)?;
+    let mut histogram = histogram();
     for (n, start) in started {
         if let Some(commit) = committed.get(n) {
             histogram.saturating_record(u64::try_from(start - commit).unwrap_or(0));
