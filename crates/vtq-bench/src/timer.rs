@@ -11,12 +11,17 @@ const TOGETHER: Duration = Duration::from_micros(20);
 
 #[derive(Default)]
 struct Timer {
-    /// By due time; the number keeps apart those that are due at the same.
-    sleepers: Mutex<(u64, BTreeMap<(Instant, u64), oneshot::Sender<()>>)>,
+    sleepers: Mutex<Sleepers>,
     came: Condvar,
 }
 
-type Sleepers<'a> = MutexGuard<'a, (u64, BTreeMap<(Instant, u64), oneshot::Sender<()>>)>;
+#[derive(Default)]
+struct Sleepers {
+    /// How many there have been.
+    count: u64,
+    /// By due time; the number keeps apart those that are due at the same.
+    by_due: BTreeMap<(Instant, u64), oneshot::Sender<()>>,
+}
 
 static TIMER: LazyLock<&'static Timer> = LazyLock::new(|| {
     let timer: &'static Timer = Box::leak(Box::default());
@@ -33,16 +38,16 @@ pub(crate) async fn sleep(length: Duration) {
 }
 
 impl Timer {
-    fn lock(&self) -> Sleepers<'_> {
+    fn lock(&self) -> MutexGuard<'_, Sleepers> {
         self.sleepers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn add(&self, due: Instant, wake: oneshot::Sender<()>) {
         let mut sleepers = self.lock();
-        sleepers.0 += 1;
-        let key = (due, sleepers.0);
-        sleepers.1.insert(key, wake);
-        if sleepers.1.first_key_value().is_some_and(|(first, _)| *first == key) {
+        sleepers.count += 1;
+        let key = (due, sleepers.count);
+        sleepers.by_due.insert(key, wake);
+        if sleepers.by_due.first_key_value().is_some_and(|(first, _)| *first == key) {
             self.came.notify_one();
         }
     }
@@ -53,9 +58,9 @@ impl Timer {
         let mut sleepers = self.lock();
         loop {
             let now = Instant::now();
-            let later = sleepers.1.split_off(&(now + TOGETHER, u64::MAX));
-            let due = std::mem::replace(&mut sleepers.1, later);
-            let next = sleepers.1.first_key_value().map(|((due, _), _)| *due);
+            let later = sleepers.by_due.split_off(&(now + TOGETHER, u64::MAX));
+            let due = std::mem::replace(&mut sleepers.by_due, later);
+            let next = sleepers.by_due.first_key_value().map(|((due, _), _)| *due);
             for wake in due.into_values() {
                 // A handler may have been dropped meanwhile.
                 let _ = wake.send(());

@@ -18,13 +18,16 @@ const SLOTS: usize = 200;
 
 const CASES: [(&str, OnAck); 2] = [("delete on ack", OnAck::Delete), ("archive on ack", OnAck::Archive)];
 
+const METRICS: [Metric; 3] = [Metric::Rate, Metric::CpuPerMessage, Metric::WalPerMessage];
+
 pub(super) fn section(args: &Args) -> Section {
     let mut ratios = Vec::new();
-    for (case, _) in CASES {
-        for peer in Peer::ALL.into_iter().filter(|peer| peer.schema() != "vtq") {
-            // A worker is set against workers, and SQL against SQL.
-            let vtq = if peer.is_sql() { Peer::VtqSql } else { Peer::VtqWorker };
-            for metric in [Metric::Rate, Metric::CpuPerMessage, Metric::WalPerMessage] {
+    for (case, on_ack) in CASES {
+        for peer in Peer::ALL.into_iter().filter(|peer| peer.schema() != "vtq" && peer.can(on_ack)) {
+            // The worker is how vtq is meant to be used. SQL is also set against SQL, by the same client loop.
+            let drivers =
+                if peer.is_sql() { &[Peer::VtqWorker, Peer::VtqSql][..] } else { &[Peer::VtqWorker] };
+            for (vtq, metric) in drivers.iter().flat_map(|vtq| METRICS.map(|metric| (*vtq, metric))) {
                 ratios.push(Ratio::new(metric, (case, vtq), (case, peer)));
             }
         }
