@@ -42,5 +42,5 @@ pub use send::{Outgoing, SendOptions};
 pub use settle::{Fate, Settled};
 pub use worker::{
     CancelCause, Capsule, Context, Ending, Handler, IntoOutcome, Outcome, Stopped, WakeUp, Worker,
-    WorkerBuilder, WorkerEvent, handler_fn, json,
+    WorkerBuilder, WorkerEvent, batch_fn, handler_fn, json,
 };

@@ -1,6 +1,7 @@
 //! The worker engine, through its public face.
 
 mod accounting;
+mod batch;
 mod endings;
 mod leases;
 mod pressure;
@@ -41,9 +42,19 @@ impl Bench {
         handler: impl Handler,
         setup: impl FnOnce(WorkerBuilder) -> WorkerBuilder,
     ) -> Running {
+        self.start_with(handler, 4, setup)
+    }
+
+    /// The same, with a number of slots.
+    pub(crate) fn start_with(
+        &self,
+        handler: impl Handler,
+        concurrency: usize,
+        setup: impl FnOnce(WorkerBuilder) -> WorkerBuilder,
+    ) -> Running {
         let events = Events::default();
         let seen = events.clone();
-        let capsule = vtq::Capsule::new(["q"], handler).concurrency(4);
+        let capsule = vtq::Capsule::new(["q"], handler).concurrency(concurrency);
         let builder = Worker::builder(&self.vtq).capsule(capsule).on_event(move |event| seen.push(event));
         let worker = setup(builder).build().unwrap();
         let (stop, stopped) = oneshot::channel::<()>();

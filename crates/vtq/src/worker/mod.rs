@@ -1,5 +1,6 @@
 //! The worker: one engine (fetch, heartbeat, settle, listen) on a thread of its own, handlers on the caller's runtime.
 
+mod batch;
 mod builder;
 mod connection;
 mod engine;
@@ -19,6 +20,7 @@ mod settle;
 mod suspect;
 mod turn;
 
+pub use batch::batch_fn;
 pub use builder::{Capsule, WakeUp, WorkerBuilder};
 pub use event::{Ending, WorkerEvent};
 pub use handler::{CancelCause, Context, Handler, handler_fn, json};

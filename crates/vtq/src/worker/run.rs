@@ -141,13 +141,17 @@ pub(super) fn timed_out(plan: &Plan, timeout: Option<Duration>) -> Verdict {
 }
 
 fn panicked(panic: &(dyn Any + Send)) -> Failure {
-    let text = panic
+    let failure = Failure::new(panic_text(panic)).class("panic");
+    Failure { error: Record { outcome: Some("panicked"), ..failure.error }, ..failure }
+}
+
+/// What a panic says.
+pub(super) fn panic_text(panic: &(dyn Any + Send)) -> String {
+    panic
         .downcast_ref::<&str>()
         .map(|text| (*text).to_owned())
         .or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "a panic without a text".into());
-    let failure = Failure::new(text).class("panic");
-    Failure { error: Record { outcome: Some("panicked"), ..failure.error }, ..failure }
+        .unwrap_or_else(|| "a panic without a text".into())
 }
 
 fn signed(plan: &Plan, mut failure: Failure) -> Failure {
