@@ -48,7 +48,10 @@ BEGIN
                 AND r.ready_at <= $2
                 AND vtq._state(
                     r.ready_at, r.vt, r.read_ct, r.refunded_ct, r.started_read_ct, r.unstarted_ct,
-                    coalesce(r.max_attempts, $3), r.expires_at, $2
+                    coalesce(r.max_attempts, $3),
+                    vtq._deadline(
+                        r.ready_at, r.vt, r.read_ct, r.refunded_ct, r.started_read_ct, r.expires_at, r.retry_until
+                    ), $2
                 ) = 'ready'
             ORDER BY r.ready_at, r.msg_id
             LIMIT $4

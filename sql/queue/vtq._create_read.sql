@@ -87,7 +87,10 @@ BEGIN
                         AND m.vt <= started
                         AND vtq._state(
                             m.ready_at, m.vt, m.read_ct, m.refunded_ct, m.started_read_ct, m.unstarted_ct,
-                            coalesce(m.max_attempts, setting.max_attempts), m.expires_at, started
+                            coalesce(m.max_attempts, setting.max_attempts),
+                            vtq._deadline(
+                                m.ready_at, m.vt, m.read_ct, m.refunded_ct, m.started_read_ct, m.expires_at, m.retry_until
+                            ), started
                         ) = 'ready'
                     ORDER BY m.ready_at, m.msg_id
                     LIMIT wanted

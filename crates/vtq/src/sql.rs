@@ -33,6 +33,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[Migration {
 
 /// What is installed anew whenever it changed: functions, and nothing that holds data.
 pub(crate) const FUNCTIONS: &[File] = files!(
+    "schema/vtq._deadline",
     "schema/vtq._lane",
     "schema/vtq._own",
     "schema/vtq._state",
@@ -47,6 +48,7 @@ pub(crate) const FUNCTIONS: &[File] = files!(
     "functions/vtq._bury",
     "functions/vtq._check_backoff",
     "functions/vtq._check_batch",
+    "functions/vtq._check_deadlines",
     "functions/vtq._check_dlq",
     "functions/vtq._check_headers",
     "functions/vtq._check_instant",
@@ -74,6 +76,7 @@ pub(crate) const FUNCTIONS: &[File] = files!(
     "functions/vtq._iso",
     "functions/vtq._late",
     "functions/vtq._layers",
+    "functions/vtq._last_try",
     "functions/vtq._leave",
     "functions/vtq._lock_lease",
     "functions/vtq._no_queue",

@@ -7,6 +7,7 @@ mod backoff;
 mod compact;
 mod crash;
 mod dead_letter;
+mod deadlines;
 mod fail;
 mod fence;
 mod give_back;
