@@ -15,7 +15,7 @@ DECLARE
 BEGIN
     INSERT INTO vtq._queue (
         queue, options, visibility_timeout, max_attempts, backoff, timeout, on_ack,
-        archive_retention, attempts_retention, dlq_retention, priorities, unlogged
+        archive_retention, attempts_retention, dlq_retention, priorities, aging, unlogged
     )
     VALUES (
         _apply_options.queue,
@@ -33,6 +33,7 @@ BEGIN
             FROM jsonb_array_elements_text(whole -> 'priorities') WITH ORDINALITY AS p (level, place)
             ORDER BY place
         ),
+        vtq._seconds('aging', whole -> 'aging', '0', forever),
         (whole ->> 'unlogged')::boolean
     )
     ON CONFLICT (queue) DO UPDATE
@@ -46,6 +47,7 @@ BEGIN
         attempts_retention = excluded.attempts_retention,
         dlq_retention = excluded.dlq_retention,
         priorities = excluded.priorities,
+        aging = excluded.aging,
         unlogged = excluded.unlogged;
 END;
 $$;

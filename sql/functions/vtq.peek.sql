@@ -56,10 +56,14 @@ BEGIN
             ORDER BY r.ready_at, r.msg_id
             LIMIT $4
         ) AS m
-        ORDER BY p.place, m.ready_at, m.msg_id
+        -- As vtq.read has it: the levels whose front is aged, up to where they are, and then all in their order.
+        ORDER BY coalesce(m.ready_at <= $6, false) DESC,
+            CASE WHEN m.ready_at <= $6 THEN min(m.ready_at) OVER (PARTITION BY p.place) END,
+            p.place, m.ready_at, m.msg_id
         LIMIT $4
     $sql$, queue)
-    USING setting.priorities, clock_timestamp(), setting.max_attempts::integer, qty, setting.timeout;
+    USING setting.priorities, clock_timestamp(), setting.max_attempts::integer, qty, setting.timeout,
+        CASE WHEN cardinality(setting.priorities) > 1 THEN clock_timestamp() - setting.aging END;
 END;
 $$;
 

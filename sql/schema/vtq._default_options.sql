@@ -16,6 +16,7 @@ AS $$
         "attempts_retention": "30 days",
         "dlq_retention": null,
         "priorities": [0],
+        "aging": "1 hour",
         "unlogged": false
     }'
 $$;

@@ -13,6 +13,7 @@ CREATE TABLE vtq._queue (
     attempts_retention interval,
     dlq_retention interval,
     priorities smallint[] NOT NULL,
+    aging interval,
     unlogged boolean NOT NULL,
     has_lanes boolean NOT NULL DEFAULT false,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -32,6 +33,7 @@ COMMENT ON COLUMN vtq._queue.options IS 'What was set by create_queue and set_qu
 COMMENT ON COLUMN vtq._queue.visibility_timeout IS 'How long a read hides a message, unless the read says otherwise.';
 COMMENT ON COLUMN vtq._queue.timeout IS 'How long one run may take before its worker cancels it; null: no limit.';
 COMMENT ON COLUMN vtq._queue.priorities IS 'The priority levels of the queue, the one served first in front.';
+COMMENT ON COLUMN vtq._queue.aging IS 'A message that has been ready longer goes before the higher levels; null: never.';
 COMMENT ON COLUMN vtq._queue.has_lanes IS 'Whether a message with a group_key or an exclusive_key was ever sent to it.';
 COMMENT ON COLUMN vtq._queue.paused_until IS 'Reads return nothing until this instant; null: not paused.';
 COMMENT ON COLUMN vtq._queue.archive_until IS 'The archive has a partition for every instant before this one.';

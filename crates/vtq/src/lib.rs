@@ -24,7 +24,7 @@ mod wire;
 mod worker;
 
 pub use admin::{Created, OnAck, QueueOptions};
-pub use backoff::{Backoff, Jitter};
+pub use backoff::{Backoff, Jitter, OnDeadline};
 pub use connect::{ConnectOptions, Connection, Dedicated, Vtq};
 pub use dead_letter::{Purge, Reason, RedriveFilter, Swept};
 pub use error::{Error, ErrorKind, Result};

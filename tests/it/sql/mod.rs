@@ -3,6 +3,7 @@
 mod session;
 
 mod admin;
+mod aging;
 mod backoff;
 mod compact;
 mod crash;

@@ -63,6 +63,9 @@ pub(crate) struct OptionArgs {
     /// 1 to 16 different whole numbers, such as 10,0. A send with another priority is refused.
     #[arg(long, value_name = "N,...", value_delimiter = ',', allow_negative_numbers = true)]
     pub(crate) priorities: Option<Vec<i16>>,
+    /// How long a message may be ready before it goes ahead of the higher levels, or none [default: 1h]
+    #[arg(long, value_name = "LENGTH|none", value_parser = limit, allow_negative_numbers = true)]
+    pub(crate) aging: Option<Limit>,
     /// Write no WAL for live messages: faster, and emptied by a crash of the server
     ///
     /// Fixed when the queue is created.
@@ -106,10 +109,13 @@ pub(crate) struct BackoffArgs {
     /// equal: from half the wait to all of it; full: from nothing to all of it.
     #[arg(long, value_name = "JITTER")]
     pub(crate) jitter: Option<String>,
+    /// What to do when the wait would end past a message's deadline [default: dead]
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub(crate) on_deadline: Option<OnDeadline>,
     /// The whole backoff as JSON, lengths in seconds
     ///
     /// Such as '{"kind": "list", "delays": [1, 10, 60]}'.
-    #[arg(long, value_name = "JSON", conflicts_with_all = ["backoff_kind", "backoff_base", "backoff_max", "jitter"])]
+    #[arg(long, value_name = "JSON", conflicts_with_all = ["backoff_kind", "backoff_base", "backoff_max", "jitter", "on_deadline"])]
     pub(crate) backoff: Option<String>,
 }
 
@@ -118,6 +124,14 @@ pub(crate) enum BackoffKind {
     Exponential,
     Linear,
     Fixed,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OnDeadline {
+    /// Move it to the dead letters at once, with its error
+    Dead,
+    /// Wait less, so that one last try fits
+    Clamp,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
