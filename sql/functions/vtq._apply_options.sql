@@ -13,6 +13,7 @@ DECLARE
     whole jsonb := vtq._check_options(options);
     forever CONSTANT interval := interval '36500 days';
 BEGIN
+    PERFORM vtq._refuse_contradiction(queue, options);
     INSERT INTO vtq._queue (
         queue, options, visibility_timeout, max_attempts, backoff, timeout, on_ack,
         archive_retention, attempts_retention, dlq_retention, priorities, aging, unlogged

@@ -13,6 +13,7 @@ use crate::dead_letter::{self, Purge, Reason, RedriveFilter, Swept};
 use crate::error::Result;
 use crate::failure::{Failure, Record};
 use crate::inspect::{self, Attempt, DeadLetter, DeadLetterDetail, Metrics};
+use crate::lint::{self, Finding, SimulatedFailure, Simulation, TimeToDeadLetter};
 use crate::message::{Lease, Message, MessageId};
 use crate::name::QueueName;
 use crate::read::{self, ReadOptions};
@@ -65,6 +66,21 @@ impl Vtq {
     pub async fn metrics_all(&self, exact: Exact) -> Result<Vec<Metrics>> {
         let client = self.client().await?;
         client.bounded("measure the queues", inspect::metrics_all(&*client, exact == Exact::Yes)).await
+    }
+
+    /// Simulates what a backoff does to many messages that fail together: one answer for each failure.
+    ///
+    /// The policy is as it stands in SQL; what it leaves out is the default's. Ten million waits at the most.
+    ///
+    /// # SQL
+    /// `sql/functions/vtq.simulate_backoff.sql`
+    pub async fn simulate_backoff(
+        &self,
+        policy: &Map<String, Value>,
+        simulation: Simulation,
+    ) -> Result<Vec<SimulatedFailure>> {
+        let client = self.client().await?;
+        client.bounded("simulate a backoff", lint::simulate_backoff(&*client, policy, simulation)).await
     }
 }
 
@@ -355,6 +371,25 @@ impl Queue {
     /// `sql/functions/vtq.maintain.sql`
     pub async fn maintain(&self) -> Result<Map<String, Value>> {
         run!(self, "maintain", admin::maintain, &self.name)
+    }
+
+    /// Looks for what is contradictory or doubtful in the queue's settings. Errors first.
+    ///
+    /// `drain`: how long the workers let runs go on when they stop; `deadline`: how long after its sending a message is
+    /// worth a retry.
+    ///
+    /// # SQL
+    /// `sql/functions/vtq.lint.sql`
+    pub async fn lint(&self, drain: Option<Duration>, deadline: Option<Duration>) -> Result<Vec<Finding>> {
+        run!(self, "lint", lint::lint, &self.name, drain, deadline)
+    }
+
+    /// Works out how long a message that always fails takes from its first run to the dead letters.
+    ///
+    /// # SQL
+    /// `sql/functions/vtq.time_to_dlq.sql`
+    pub async fn time_to_dead_letter(&self) -> Result<TimeToDeadLetter> {
+        run!(self, "look up", lint::time_to_dead_letter, &self.name)
     }
 
     /// Measures the queue.

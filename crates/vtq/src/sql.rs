@@ -78,6 +78,7 @@ pub(crate) const FUNCTIONS: &[File] = files!(
     "functions/vtq._layers",
     "functions/vtq._last_try",
     "functions/vtq._leave",
+    "functions/vtq._lint_options",
     "functions/vtq._lock_lease",
     "functions/vtq._no_queue",
     "functions/vtq._notify",
@@ -86,6 +87,7 @@ pub(crate) const FUNCTIONS: &[File] = files!(
     "functions/vtq._own_timeout",
     "functions/vtq._record",
     "functions/vtq._redrives",
+    "functions/vtq._refuse_contradiction",
     "functions/vtq._remove_attempts",
     "functions/vtq._requeue",
     "functions/vtq._return",
@@ -109,6 +111,7 @@ pub(crate) const FUNCTIONS: &[File] = files!(
     "functions/vtq.explain",
     "functions/vtq.extend",
     "functions/vtq.fail",
+    "functions/vtq.lint",
     "functions/vtq.maintain",
     "functions/vtq.metrics",
     "functions/vtq.metrics_all",
@@ -124,7 +127,9 @@ pub(crate) const FUNCTIONS: &[File] = files!(
     "functions/vtq.send",
     "functions/vtq.send_batch",
     "functions/vtq.set_queue",
+    "functions/vtq.simulate_backoff",
     "functions/vtq.sweep",
+    "functions/vtq.time_to_dlq",
     "functions/vtq.workers",
     "queue/vtq._archive_ahead",
     "queue/vtq._create_ack",
@@ -205,6 +210,12 @@ pub(crate) const ATTEMPTS: &str = "\
 SELECT read_ct, attempt, outcome, started_at, ended_at, vt, reason, error_class, error_code, error_message, \
 error_detail, worker FROM vtq.attempts($1, $2)";
 pub(crate) const EXPLAIN: &str = "SELECT vtq.explain($1, $2)";
+pub(crate) const LINT: &str = "SELECT severity, setting, says FROM vtq.lint($1, $2, $3)";
+pub(crate) const TIME_TO_DLQ: &str =
+    "SELECT waits_least, waits_expected, waits_most, worst FROM vtq.time_to_dlq($1)";
+pub(crate) const SIMULATE_BACKOFF: &str = "\
+SELECT failure, wait_least, wait_p1, wait_p50, wait_p99, wait_most, since_p1, since_p50, since_p99, peak_1s, \
+peak_100ms FROM vtq.simulate_backoff($1, $2, $3, $4)";
 pub(crate) const SWEEP: &str = "SELECT dead, abandoned FROM vtq.sweep($1, $2)";
 pub(crate) const MAINTAIN: &str = "SELECT vtq.maintain($1)";
 pub(crate) const CREATE_QUEUE: &str = "SELECT vtq.create_queue($1, $2)";

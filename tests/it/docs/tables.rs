@@ -17,7 +17,18 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ),
     (
         "Watching and upkeep",
-        &["metrics", "metrics_all", "explain", "workers", "sweep", "maintain", "backoff"],
+        &[
+            "metrics",
+            "metrics_all",
+            "explain",
+            "workers",
+            "sweep",
+            "maintain",
+            "lint",
+            "time_to_dlq",
+            "backoff",
+            "simulate_backoff",
+        ],
     ),
 ];
 

@@ -97,6 +97,34 @@ async fn five_thousand_that_fail_together_do_not_come_back_together() {
     assert!(fullest < 250, "{fullest} of 5000 in one tenth of a second");
 }
 
+/// Cutting the jitter off at the cap would put half of all messages on one instant: that of the longest wait.
+#[tokio::test]
+async fn at_the_cap_they_do_not_come_back_together_either() {
+    let s = Session::new().await;
+    let seed = seed(&s).await;
+
+    s.run(&format!("SELECT setseed({seed})")).await;
+    for attempt in [7, 60, i32::MAX] {
+        let row = s
+            .client
+            .query_one(
+                "SELECT max(bin.ct), min(bin.least) >= '255 s', max(bin.most) <= '300 s' FROM (
+                    SELECT count(*) AS ct, min(wait) AS least, max(wait) AS most
+                    FROM (SELECT vtq.backoff('{}', $1) AS wait FROM generate_series(1, 5000)) AS b
+                    GROUP BY floor(extract(epoch FROM wait) * 10)
+                ) AS bin",
+                &[&attempt],
+            )
+            .await
+            .unwrap();
+        let (fullest, is_above, is_below): (i64, bool, bool) = (row.get(0), row.get(1), row.get(2));
+        assert!(
+            fullest < 250 && is_above && is_below,
+            "attempt {attempt}: {fullest} of 5000 in a tenth of a second"
+        );
+    }
+}
+
 #[tokio::test]
 async fn the_cap_holds_after_jitter_at_any_attempt() {
     let s = Session::new().await;

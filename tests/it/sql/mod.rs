@@ -12,6 +12,7 @@ mod deadlines;
 mod fail;
 mod fence;
 mod give_back;
+mod lint;
 mod maintain;
 mod metrics;
 mod names;

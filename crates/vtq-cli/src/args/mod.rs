@@ -4,6 +4,7 @@ pub(crate) mod dlq;
 mod global;
 mod help;
 pub(crate) mod length;
+pub(crate) mod lint;
 pub(crate) mod message;
 pub(crate) mod name;
 pub(crate) mod queue;
@@ -51,6 +52,8 @@ pub(crate) enum Command {
     Queues(QueuesArgs),
     Status(StatusArgs),
     Explain(message::ExplainArgs),
+    Lint(lint::LintArgs),
+    Backoff(lint::BackoffArgs),
     Attempts(message::AttemptsArgs),
     Cancel(message::CancelArgs),
     Retry(message::RetryArgs),

@@ -1,11 +1,13 @@
 //! The commands, a file each.
 
 mod attempts;
+mod backoff;
 mod cancel;
 mod completions;
 pub(crate) mod demo;
 mod dlq;
 mod explain;
+mod lint;
 mod migrate;
 mod pause;
 mod queue;
@@ -64,6 +66,8 @@ async fn run_verb(global: &Global, command: Command, interrupt: &Interrupt) -> a
         Command::Queues(args) => queues::run(global, output, &args).await,
         Command::Status(_) => status::run(global, output).await,
         Command::Explain(args) => explain::run(global, output, &args).await,
+        Command::Lint(args) => lint::run(global, output, &args).await,
+        Command::Backoff(args) => backoff::run(global, output, &args).await,
         Command::Attempts(args) => attempts::run(global, output, &args).await,
         Command::Cancel(args) => cancel::cancel(global, output, &args).await,
         Command::Retry(args) => cancel::retry(global, output, &args).await,
