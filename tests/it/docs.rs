@@ -42,6 +42,11 @@ async fn dead_letters_in_sql_show_what_the_database_answers() {
     check(&page!("dead-letters.md"), Session::plain).await;
 }
 
+#[tokio::test]
+async fn retries_in_sql_show_what_the_database_answers() {
+    check(&page!("retries.md"), Session::plain).await;
+}
+
 /// This page creates roles, which belong to the whole server: nothing of it is committed.
 #[tokio::test]
 async fn operations_in_sql_show_what_the_database_answers() {

@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod dlq;
+mod lint;
 mod look;
 mod manners;
 mod message;
