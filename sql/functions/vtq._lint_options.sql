@@ -20,19 +20,19 @@ BEGIN
     SELECT l.severity, l.setting, l.says
     FROM (VALUES
         (
-            runs = 1 AND coalesce(options -> 'backoff', 'null') <> 'null', 'error', 'backoff',
-            format('max_attempts is 1 and backoff is %s: what runs once never waits for a second run; leave out backoff or raise max_attempts', options -> 'backoff')
+            delays > runs - 1, 'error', 'backoff',
+            format('backoff lists %s delays and max_attempts is %s: there would be only %s waits; shorten the list or raise max_attempts to %s', delays, runs, runs - 1, delays + 1)
         ),
         (
-            runs > 1 AND delays > runs - 1, 'error', 'backoff',
-            format('backoff lists %s delays and max_attempts is %s: after %s runs there are only %s waits; shorten the list or raise max_attempts to %s', delays, runs, runs, runs - 1, delays + 1)
+            runs = 1 AND coalesce(options -> 'backoff', 'null') <> 'null', 'warning', 'backoff',
+            format('max_attempts is 1 and backoff is %s: only a message with a max_attempts of its own ever waits for a second run', options -> 'backoff')
         ),
         (
             run_limit IS NULL, 'warning', 'timeout',
             format('timeout is none and visibility_timeout is %s: a worker renews that for as long as the run lasts, so a handler that hangs holds its message for ever', lease)
         ),
         (
-            lease > run_limit, 'warning', 'visibility_timeout',
+            lease > greatest(run_limit, '1 min'), 'warning', 'visibility_timeout',
             format('visibility_timeout is %s and timeout is %s: after a crash of its worker a message waits longer than any run may last', lease, run_limit)
         ),
         (

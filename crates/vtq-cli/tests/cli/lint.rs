@@ -31,7 +31,8 @@ async fn lint_exits_with_1_for_a_warning_and_2_for_an_error() {
     );
 
     // As a queue of an older vtq may be.
-    cli.sql(r#"UPDATE vtq._queue SET options = '{"max_attempts": 1, "backoff": {}}'"#).await;
+    cli.sql(r#"UPDATE vtq._queue SET options = '{"backoff": {"kind": "list", "delays": [1, 2, 3, 4, 5]}}'"#)
+        .await;
     let wrong = cli.run(&["lint", "--json"]);
 
     wrong.expect(2);
@@ -62,10 +63,19 @@ async fn lint_without_queues_has_nothing_to_say() {
 async fn contradictory_options_are_refused_by_queue_create() {
     let cli = Cli::with_queues(&[]).await;
 
-    let refusal =
-        cli.run(&["queue", "create", "orders", "--max-attempts", "1", "--backoff-base", "9s"]).failed();
+    let refusal = cli
+        .run(&[
+            "queue",
+            "create",
+            "orders",
+            "--max-attempts",
+            "1",
+            "--backoff",
+            r#"{"kind": "list", "delays": [9]}"#,
+        ])
+        .failed();
 
-    assert!(refusal.contains(r#"max_attempts is 1 and backoff is {"base": 9}"#), "{refusal}");
+    assert!(refusal.contains("backoff lists 1 delays and max_attempts is 1"), "{refusal}");
 }
 
 #[tokio::test]
