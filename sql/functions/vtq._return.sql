@@ -29,13 +29,13 @@ BEGIN
             USING (SELECT t.msg_id FROM unnest($1) AS t (msg_id) ORDER BY t.msg_id) AS wanted
             WHERE d.msg_id = wanted.msg_id
             RETURNING d.msg_id, d.enqueued_at, d.last_read_at, d.expires_at, d.read_ct, d.max_attempts, d.priority,
-                d.unique_key, d.unique_until, d.unique_for, d.group_key, d.exclusive_key, d.retry_until, d.policy, d.headers,
-                d.message
+                d.unique_key, d.unique_until, d.unique_for, d.group_key, d.exclusive_key, d.retry_until, d.policy,
+                d.headers, d.message
         )
         INSERT INTO vtq.%1$I (
             msg_id, ready_at, vt, enqueued_at, last_read_at, expires_at, read_ct, refunded_ct, max_attempts,
-            priority, unique_key, unique_until, unique_for, group_key, exclusive_key, lane, arrives_at, retry_until, policy,
-            headers, message
+            priority, unique_key, unique_until, unique_for, group_key, exclusive_key, lane, arrives_at, retry_until,
+            policy, headers, message
         )
         OVERRIDING SYSTEM VALUE
         SELECT t.msg_id, l.ready_at, l.ready_at, t.enqueued_at, t.last_read_at, CASE WHEN t.expires_at > $2 THEN t.expires_at END,

@@ -3,8 +3,9 @@
 --   drain     how long its workers let runs go on when they stop; null: 30 s, the workers' default, and then it is only
 --             noted
 --   deadline  how long after its sending a message of this queue is worth a retry; null: not looked at
---   returns   severity: error, which create_queue and set_queue refuse; warning, allowed and doubtful; note, a fact ·
---             setting: the option that it is about · says: one sentence with both settings and their values. Errors first
+--   returns   severity: error, which create_queue and set_queue refuse; warning, allowed and doubtful; note, a fact
+--             · setting: the option that it is about · says: a sentence with both settings and their values. Errors
+--             first
 --   raises    VT001, 22023
 CREATE OR REPLACE FUNCTION vtq.lint(queue text, drain interval DEFAULT NULL, deadline interval DEFAULT NULL)
 RETURNS TABLE (severity text, setting text, says text)

@@ -7,6 +7,7 @@ use tokio_postgres::GenericClient;
 use tokio_postgres::types::Type;
 
 use crate::call::{self, Param, column};
+use crate::connect::Vtq;
 use crate::error::Result;
 use crate::name::QueueName;
 use crate::payload;
@@ -105,6 +106,23 @@ impl Default for Simulation {
     }
 }
 
+impl Vtq {
+    /// Simulates what a backoff does to many messages that fail together: one answer for each failure.
+    ///
+    /// The policy is as it stands in SQL; what it leaves out is the default's. Ten million waits at the most.
+    ///
+    /// # SQL
+    /// `sql/functions/vtq.simulate_backoff.sql`
+    pub async fn simulate_backoff(
+        &self,
+        policy: &Map<String, Value>,
+        simulation: Simulation,
+    ) -> Result<Vec<SimulatedFailure>> {
+        let client = self.client().await?;
+        client.bounded("simulate a backoff", simulate_backoff(&*client, policy, simulation)).await
+    }
+}
+
 /// Looks for contradictions and doubts.
 pub(crate) async fn lint<C: GenericClient>(
     client: &C,
@@ -150,7 +168,7 @@ pub(crate) async fn time_to_dead_letter<C: GenericClient>(
 }
 
 /// Simulates a backoff.
-pub(crate) async fn simulate_backoff<C: GenericClient>(
+async fn simulate_backoff<C: GenericClient>(
     client: &C,
     policy: &Map<String, Value>,
     simulation: Simulation,

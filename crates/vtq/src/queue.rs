@@ -13,7 +13,7 @@ use crate::dead_letter::{self, Purge, Reason, RedriveFilter, Swept};
 use crate::error::Result;
 use crate::failure::{Failure, Record};
 use crate::inspect::{self, Attempt, DeadLetter, DeadLetterDetail, Metrics};
-use crate::lint::{self, Finding, SimulatedFailure, Simulation, TimeToDeadLetter};
+use crate::lint::{self, Finding, TimeToDeadLetter};
 use crate::message::{Lease, Message, MessageId};
 use crate::name::QueueName;
 use crate::read::{self, ReadOptions};
@@ -66,21 +66,6 @@ impl Vtq {
     pub async fn metrics_all(&self, exact: Exact) -> Result<Vec<Metrics>> {
         let client = self.client().await?;
         client.bounded("measure the queues", inspect::metrics_all(&*client, exact == Exact::Yes)).await
-    }
-
-    /// Simulates what a backoff does to many messages that fail together: one answer for each failure.
-    ///
-    /// The policy is as it stands in SQL; what it leaves out is the default's. Ten million waits at the most.
-    ///
-    /// # SQL
-    /// `sql/functions/vtq.simulate_backoff.sql`
-    pub async fn simulate_backoff(
-        &self,
-        policy: &Map<String, Value>,
-        simulation: Simulation,
-    ) -> Result<Vec<SimulatedFailure>> {
-        let client = self.client().await?;
-        client.bounded("simulate a backoff", lint::simulate_backoff(&*client, policy, simulation)).await
     }
 }
 
