@@ -57,8 +57,8 @@ BEGIN
             floor_at timestamptz;
             floor_id bigint;
             got integer;
-            -- The places of the levels in the order of their turns: the aged, and then all of them.
-            turns integer[];
+            -- The places of the levels that have a turn before all have theirs.
+            aged integer[];
             aged_ct integer := 0;
             due_by timestamptz := started;
         BEGIN
@@ -81,9 +81,8 @@ BEGIN
                 RETURN;
             END IF;
 
-            turns := ARRAY(SELECT generate_subscripts(setting.priorities, 1));
-            IF cardinality(turns) > 1 AND setting.aging IS NOT NULL THEN
-                turns := ARRAY(
+            IF cardinality(setting.priorities) > 1 AND setting.aging IS NOT NULL THEN
+                aged := ARRAY(
                     SELECT l.place::integer
                     FROM unnest(setting.priorities) WITH ORDINALITY AS l (level, place)
                     CROSS JOIN LATERAL (
@@ -98,12 +97,12 @@ BEGIN
                         LIMIT 1
                     ) AS front
                     ORDER BY front.ready_at, l.place
-                ) || turns;
-                aged_ct := cardinality(turns) - cardinality(setting.priorities);
+                );
+                aged_ct := cardinality(aged);
             END IF;
 
-            FOR turn IN 1..cardinality(turns) LOOP
-                place := turns[turn];
+            FOR turn IN 1..aged_ct + cardinality(setting.priorities) LOOP
+                place := CASE WHEN turn <= aged_ct THEN aged[turn] ELSE turn - aged_ct END;
                 due_by := CASE WHEN turn <= aged_ct THEN started - setting.aging ELSE started END;
                 level := setting.priorities[place];
                 floor_at := coalesce(after_ready_at[place], '-infinity');
