@@ -13,10 +13,11 @@ DECLARE
     whole jsonb := vtq._check_options(options);
     forever CONSTANT interval := interval '36500 days';
 BEGIN
+    PERFORM vtq._refuse_contradiction(queue, options);
     INSERT INTO vtq._queue (
         queue, options, visibility_timeout, max_attempts, backoff, timeout, on_ack,
         archive_retention, attempts_retention, dlq_retention, priorities, exclusive_limit, group_on_dead,
-        max_in_flight, rate_limit, rate_interval, key_rate_limit, key_rate_interval, unlogged
+        max_in_flight, rate_limit, rate_interval, key_rate_limit, key_rate_interval, aging, unlogged
     )
     VALUES (
         _apply_options.queue,
@@ -41,6 +42,7 @@ BEGIN
         vtq._seconds('interval', whole #> '{rate,interval}', '0', forever),
         (whole #>> '{key_rate,limit}')::numeric::integer,
         vtq._seconds('interval', whole #> '{key_rate,interval}', '0', forever),
+        vtq._seconds('aging', whole -> 'aging', '0', forever),
         (whole ->> 'unlogged')::boolean
     )
     ON CONFLICT (queue) DO UPDATE
@@ -61,6 +63,7 @@ BEGIN
         rate_interval = excluded.rate_interval,
         key_rate_limit = excluded.key_rate_limit,
         key_rate_interval = excluded.key_rate_interval,
+        aging = excluded.aging,
         unlogged = excluded.unlogged;
 END;
 $$;

@@ -1,6 +1,6 @@
 -- vtq._check_backoff: checks a backoff policy and lays it over the one below it.
 --   below    the policy that fills what this one leaves out (the queue's, or the default); null: none
---   policy   {"kind", "base", "max", "jitter", "delays"}, any part of it; null: `below` as it is
+--   policy   {"kind", "base", "max", "jitter", "delays", "on_deadline"}, any part of it; null: `below` as it is
 --   returns  the two together
 --   raises   22023 naming the key, the value and the rule
 CREATE OR REPLACE FUNCTION vtq._check_backoff(below jsonb, policy jsonb)
@@ -35,7 +35,9 @@ BEGIN
                 OR jsonb_array_length(value) NOT BETWEEN 1 AND 1000
                 OR jsonb_path_exists(value, 'strict $[*] ? (@.type() != "number" || @ < 0 || @ > 31536000)')
                 THEN '1 to 1000 numbers of seconds, each from 0 to 31536000' END
-            ELSE 'absent; the keys of a backoff are kind, base, max, jitter, delays'
+            WHEN 'on_deadline' THEN CASE WHEN value NOT IN ('"dead"', '"clamp"')
+                THEN 'dead or clamp: what becomes of a message whose wait would end past its deadline' END
+            ELSE 'absent; the keys of a backoff are kind, base, max, jitter, delays, on_deadline'
         END;
         IF rule IS NOT NULL THEN
             RAISE EXCEPTION 'backoff key "%" is %, but must be %', key, left(value::text, 80), rule

@@ -58,6 +58,7 @@ BEGIN
     -- Called for their refusals.
     PERFORM vtq._seconds('visibility_timeout', whole -> 'visibility_timeout', interval '1 ms', interval '12 hours'),
         vtq._seconds('timeout', whole -> 'timeout', interval '1 ms', interval '365 days'),
+        vtq._seconds('aging', whole -> 'aging', interval '1 ms', interval '36500 days'),
         vtq._seconds(r, whole -> r, interval '1 second', interval '36500 days')
     FROM unnest(ARRAY['archive_retention', 'attempts_retention', 'dlq_retention']) AS r;
     RETURN whole || jsonb_build_object(

@@ -27,7 +27,8 @@ DECLARE
     pages bigint := pg_relation_size(format('vtq.%I', queue)::regclass) / current_setting('block_size')::bigint;
     -- The state of row m at instant $2 in a queue with limit $3.
     state_of CONSTANT text := 'vtq._state(m.ready_at, m.vt, m.read_ct, m.refunded_ct,'
-        ' m.started_read_ct, m.unstarted_ct, coalesce(m.max_attempts, $3), m.expires_at, $2)';
+        ' m.started_read_ct, m.unstarted_ct, coalesce(m.max_attempts, $3),'
+        ' vtq._deadline(m.ready_at, m.vt, m.read_ct, m.refunded_ct, m.started_read_ct, m.expires_at, m.retry_until), $2)';
     at timestamptz := clock_timestamp();
     due_is_whole boolean := false;
     later_is_whole boolean := false;

@@ -10,6 +10,8 @@ RETURNS TABLE (
     max_attempts integer,
     backoff jsonb,
     expires_at timestamptz,
+    retry_until timestamptz,
+    enqueued_at timestamptz,
     started timestamptz
 )
 LANGUAGE plpgsql
@@ -30,7 +32,7 @@ BEGIN
     -- vt = ready_at: nobody holds a lease, this delivery was settled before.
     RETURN QUERY EXECUTE format($sql$
         SELECT m.read_ct - m.refunded_ct, coalesce(m.max_attempts::integer, $3),
-            vtq._own_backoff($4, m.policy), m.expires_at, m.last_read_at
+            vtq._own_backoff($4, m.policy), m.expires_at, m.retry_until, m.enqueued_at, m.last_read_at
         FROM vtq.%1$I AS m
         WHERE m.msg_id = $1 AND m.read_ct = $2 AND m.read_ct > 0 AND m.vt <> m.ready_at
             AND (m.holder = $5 OR $5 IS NULL)

@@ -6,7 +6,8 @@
 --   writes   vtq.<queue>_dlq, vtq.<queue>, in one statement; the insert wakes sleeping workers
 --   index    primary keys
 -- refunded_ct = read_ct gives the budget back while read_ct, the fence, keeps rising. The block is stripped, the
--- trip counted in the header vtq_redrives. An expires_at that is past is dropped: whoever redrives wants a run.
+-- trip counted in the header vtq_redrives. An expires_at or retry_until that is past is dropped: whoever redrives wants
+-- a run.
 CREATE OR REPLACE FUNCTION vtq._return(queue text, msg_ids bigint[], delay interval)
 RETURNS bigint
 LANGUAGE plpgsql
@@ -29,12 +30,13 @@ BEGIN
             USING (SELECT t.msg_id FROM unnest($1) AS t (msg_id) ORDER BY t.msg_id) AS wanted
             WHERE d.msg_id = wanted.msg_id
             RETURNING d.msg_id, d.enqueued_at, d.last_read_at, d.expires_at, d.read_ct, d.max_attempts, d.priority,
-                d.unique_key, d.unique_until, d.unique_for, d.group_key, d.exclusive_key, d.policy, d.headers, d.message
+                d.unique_key, d.unique_until, d.unique_for, d.group_key, d.exclusive_key, d.retry_until, d.policy,
+                d.headers, d.message
         )
         INSERT INTO vtq.%1$I (
             msg_id, ready_at, vt, enqueued_at, last_read_at, expires_at, read_ct, refunded_ct, max_attempts,
-            priority, unique_key, unique_until, unique_for, group_key, exclusive_key, lane, lane_place, arrives_at, policy,
-            headers, message
+            priority, unique_key, unique_until, unique_for, group_key, exclusive_key, lane, lane_place, arrives_at,
+            retry_until, policy, headers, message
         )
         OVERRIDING SYSTEM VALUE
         SELECT t.msg_id, l.ready_at, l.ready_at, t.enqueued_at, t.last_read_at, CASE WHEN t.expires_at > $2 THEN t.expires_at END,
@@ -44,7 +46,7 @@ BEGIN
             t.unique_key, t.unique_until, t.unique_for, t.group_key, t.exclusive_key, l.lane,
             -- A group that was paused for it goes on with it.
             CASE WHEN $4 = 'pause' AND t.group_key IS NOT NULL THEN t.msg_id END,
-            CASE WHEN l.lane IS NOT NULL THEN $2 END, t.policy,
+            CASE WHEN l.lane IS NOT NULL THEN $2 END, CASE WHEN t.retry_until > $2 THEN t.retry_until END, t.policy,
             (t.headers - 'vtq_dead_letter') || jsonb_build_object(
                 'vtq_redrives', vtq._redrives(t.headers) + 1
             ),

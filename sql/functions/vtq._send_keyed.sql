@@ -39,6 +39,7 @@ BEGIN
         cardinality(messages), retry_until, due.ready_at, unique_keys, unique_until, unique_for, on_conflict, max_wait,
         delay, group_keys, exclusive_keys
     );
+    PERFORM vtq._check_deadlines(queue, due.ready_at, expires_at, retry_until, max_attempts, policy);
     IF unique_keys IS NULL THEN
         -- msg_ids are drawn in the order of the sorted input, so sorting them gives that order back.
         RETURN QUERY EXECUTE format($sql$

@@ -1,11 +1,12 @@
 -- vtq.backoff: the delay before the next run after a failed attempt.
---   policy         {"kind", "base", "max", "jitter", "delays"}, lengths in seconds; what is left out is the default's
+--   policy         {"kind", "base", "max", "jitter", "delays", "on_deadline"}, lengths in seconds; what is left out is the default's
 --   attempt        the attempt that failed, 1 for the first
 --   jitter_source  where in the jitter's range to land, 0 to 1; null: at random
 --   returns  the delay. Nominally: exponential min(max, base * 2^(attempt-1)) · linear min(max, base * attempt) ·
 --            fixed base · list delays[attempt], past the end its last entry.
 --            Jitter: a fraction f spreads over ±f · equal over half..full · full over 0..full · none not at all.
---            "max" holds after jitter too; it bounds exponential and linear, fixed and list say their own lengths
+--            "max" holds after jitter too, and the jitter then fills what is left below it, so that not half of all waits
+--            are the longest; it bounds exponential and linear, fixed and list say their own lengths
 --   raises   22023
 -- Terms "equal" and "full" jitter: https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/
 CREATE OR REPLACE FUNCTION vtq.backoff(
@@ -50,7 +51,9 @@ BEGIN
         WHEN jitter = '"none"' THEN delay
         WHEN jitter = '"equal"' THEN delay / 2 * (1 + source)
         WHEN jitter = '"full"' THEN delay * source
-        ELSE delay * (1 + (jitter #>> '{}')::double precision * (2 * source - 1))
+        ELSE delay * (1 - (jitter #>> '{}')::double precision)
+            + source * (least(ceiling, delay * (1 + (jitter #>> '{}')::double precision))
+                - delay * (1 - (jitter #>> '{}')::double precision))
     END;
     RETURN make_interval(secs => least(delay, ceiling));
 END;

@@ -32,7 +32,7 @@ BEGIN
         FROM jsonb_each(options) AS o
         WHERE CASE
             -- 90 and "90 s" are the same length.
-            WHEN o.key ~ '(timeout|retention)$' THEN
+            WHEN o.key ~ '(timeout|retention|aging)$' THEN
                 vtq._seconds(o.key, o.value, '0', '36500 days')
                     IS DISTINCT FROM vtq._seconds(o.key, vtq.queue_options(queue) -> o.key, '0', '36500 days')
             ELSE

@@ -5,8 +5,8 @@
 --   holder       a worker's number: the lease must be its own. A crash of the server may undo a claim that a
 --                worker has begun to run; whoever reads next gets the same read_ct, and only this tells them
 --                apart. Null: not looked at
---   returns  outcome 'deferred' with vt · 'dead' when the message would be due after its expires_at ·
---            'stale' when the lease is not held. The same call again gets the same answer
+--   returns  outcome 'deferred' with vt · 'dead' when the message would be due after its expires_at, or has run
+--            before and would be due after its retry_until · 'stale' when the lease is not held. The same call again gets the same answer
 --   writes   vtq.<queue>, vtq.<queue>_attempts, vtq.<queue>_dlq
 --   index    primary key
 --   raises   VT001, 22023, VT004
@@ -37,7 +37,7 @@ BEGIN
         RETURN;
     END IF;
     vt := clock_timestamp() + wait;
-    IF vt >= lease.expires_at THEN
+    IF vt >= lease.expires_at OR (lease.attempt > 1 AND vt >= lease.retry_until) THEN
         vt := NULL;
         PERFORM vtq._record(queue, msg_id, read_ct, lease.attempt, lease.started, 'expired', NULL, reason, NULL);
         PERFORM vtq._bury(queue, ARRAY[msg_id], ARRAY['expired'], 'worker');

@@ -27,11 +27,15 @@ BEGIN
         PERFORM vtq._no_queue(queue);
     END IF;
     EXECUTE format($sql$
-        SELECT r.*, vtq._state(
+        SELECT r.*, d.deadline, vtq._state(
             r.ready_at, r.vt, r.read_ct, r.refunded_ct, r.started_read_ct, r.unstarted_ct,
-            coalesce(r.max_attempts, $2), r.expires_at, $3
+            coalesce(r.max_attempts, $2), d.deadline, $3
         ) AS state
-        FROM vtq.%1$I AS r WHERE r.msg_id = $1
+        FROM vtq.%1$I AS r
+        CROSS JOIN LATERAL vtq._deadline(
+            r.ready_at, r.vt, r.read_ct, r.refunded_ct, r.started_read_ct, r.expires_at, r.retry_until
+        ) AS d (deadline)
+        WHERE r.msg_id = $1
     $sql$, queue) INTO m USING msg_id, setting.max_attempts::integer, at;
     GET DIAGNOSTICS found_ct = ROW_COUNT;
     IF found_ct > 0 THEN
@@ -40,7 +44,7 @@ BEGIN
             'state', m.state,
             'why', CASE
                 WHEN m.state = 'waiting' THEN vtq._waits_for(queue, setting, msg_id, m.lane, m.arrives_at, at)
-                ELSE vtq._why(setting, m.state, m.ready_at, m.vt, m.expires_at, m.read_ct, m.unstarted_ct, at)
+                ELSE vtq._why(setting, m.state, m.ready_at, m.vt, m.deadline, m.read_ct, m.unstarted_ct, at)
             END,
             'next_at', vtq._iso(CASE m.state
                 WHEN 'in_flight' THEN m.vt
@@ -57,6 +61,7 @@ BEGIN
             'exclusive_key', m.exclusive_key,
             'unique_key', m.unique_key,
             'expires_at', vtq._iso(m.expires_at),
+            'retry_until', vtq._iso(m.retry_until),
             'priority', m.priority,
             'policy', vtq._layers(setting, m.max_attempts, m.policy)
         );

@@ -7,7 +7,8 @@
 --                worker has begun to run; whoever reads next gets the same read_ct, and only this tells them
 --                apart. Null: not looked at
 --   returns  outcome 'retry' with vt, when it is due again · 'dead' when no run is left: the budget is spent, or
---            the next run would come after expires_at · 'stale' when the lease is not held; nothing has changed.
+--            the next run would come after expires_at or retry_until; a backoff with "on_deadline": "clamp" then has
+--            one last try shortly before · 'stale' when the lease is not held; nothing has changed.
 --            The same call again gets the same answer and changes nothing
 --   writes   vtq.<queue>, vtq.<queue>_attempts, vtq.<queue>_dlq
 --   index    primary key
@@ -30,6 +31,7 @@ DECLARE
     lease record;
     wait interval := vtq._check_length('retry_after', retry_after, interval '0', interval '36500 days');
     death text;
+    deadline timestamptz;
 BEGIN
     SELECT l.* INTO lease FROM vtq._lock_lease(queue, msg_id, read_ct, holder) AS l;
     IF NOT FOUND THEN
@@ -38,9 +40,14 @@ BEGIN
     END IF;
 
     vt := clock_timestamp() + coalesce(wait, vtq.backoff(lease.backoff, greatest(lease.attempt, 1)));
+    deadline := least(lease.expires_at, lease.retry_until);
+    -- A wait that was asked for is never shortened.
+    IF vt >= deadline AND wait IS NULL AND lease.backoff ->> 'on_deadline' = 'clamp' THEN
+        vt := coalesce(vtq._last_try(deadline, lease.enqueued_at, clock_timestamp()), vt);
+    END IF;
     death := CASE
         WHEN lease.attempt >= lease.max_attempts THEN 'attempts_exhausted'
-        WHEN vt >= lease.expires_at THEN 'expired'
+        WHEN vt >= deadline THEN 'expired'
     END;
     vt := CASE WHEN death IS NULL THEN vt END;
     PERFORM vtq._record(

@@ -70,7 +70,10 @@ BEGIN
             WHERE m.priority = p.level AND m.ready_at <= $2
                 AND vtq._state(
                     m.ready_at, m.vt, m.read_ct, m.refunded_ct, m.started_read_ct, m.unstarted_ct,
-                    coalesce(m.max_attempts, $3), m.expires_at, $2
+                    coalesce(m.max_attempts, $3),
+                    vtq._deadline(
+                        m.ready_at, m.vt, m.read_ct, m.refunded_ct, m.started_read_ct, m.expires_at, m.retry_until
+                    ), $2
                 ) = 'ready'
             ORDER BY m.ready_at, m.msg_id
             LIMIT 1

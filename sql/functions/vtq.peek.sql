@@ -48,15 +48,22 @@ BEGIN
                 AND r.ready_at <= $2
                 AND vtq._state(
                     r.ready_at, r.vt, r.read_ct, r.refunded_ct, r.started_read_ct, r.unstarted_ct,
-                    coalesce(r.max_attempts, $3), r.expires_at, $2
+                    coalesce(r.max_attempts, $3),
+                    vtq._deadline(
+                        r.ready_at, r.vt, r.read_ct, r.refunded_ct, r.started_read_ct, r.expires_at, r.retry_until
+                    ), $2
                 ) = 'ready'
             ORDER BY r.ready_at, r.msg_id
             LIMIT $4
         ) AS m
-        ORDER BY p.place, m.ready_at, m.msg_id
+        -- As vtq.read has it: the levels whose front is aged, up to where they are, and then all in their order.
+        ORDER BY coalesce(m.ready_at <= $6, false) DESC,
+            CASE WHEN m.ready_at <= $6 THEN min(m.ready_at) OVER (PARTITION BY p.place) END,
+            p.place, m.ready_at, m.msg_id
         LIMIT $4
     $sql$, queue)
-    USING setting.priorities, clock_timestamp(), setting.max_attempts::integer, qty, setting.timeout;
+    USING setting.priorities, clock_timestamp(), setting.max_attempts::integer, qty, setting.timeout,
+        CASE WHEN cardinality(setting.priorities) > 1 THEN clock_timestamp() - setting.aging END;
 END;
 $$;
 

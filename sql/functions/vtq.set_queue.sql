@@ -1,7 +1,7 @@
 -- vtq.set_queue: changes options of a queue. They hold at once, for the messages in it too.
 --   queue    queue name
 --   options  the options to change; the others stay. A JSON null sets "none" where an option has that
---            (timeout and the retentions), and takes the default again for the others
+--            (timeout, aging and the retentions), and takes the default again for the others
 --   returns  every option as it is now in force
 --   writes   vtq._queue
 --   raises   VT001, 22023; VT005 when a priority level would go that messages still have
@@ -28,7 +28,7 @@ BEGIN
     FROM jsonb_each(options) AS o;
     changed := changed - ARRAY(
         SELECT o.key FROM jsonb_each(options) AS o
-        WHERE o.value = 'null' AND o.key <> ALL ('{timeout,archive_retention,attempts_retention,dlq_retention}')
+        WHERE o.value = 'null' AND o.key <> ALL ('{timeout,aging,archive_retention,attempts_retention,dlq_retention}')
     );
     PERFORM vtq._check_options(options - ARRAY(
         SELECT o.key FROM jsonb_each(options) AS o WHERE o.value = 'null' AND vtq._default_options() ? o.key

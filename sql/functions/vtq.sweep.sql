@@ -40,7 +40,10 @@ BEGIN
                 SELECT m.ctid AS tid, m.msg_id, m.read_ct, m.vt <> m.ready_at AS is_leased,
                     vtq._state(
                         m.ready_at, m.vt, m.read_ct, m.refunded_ct, m.started_read_ct, m.unstarted_ct,
-                        coalesce(m.max_attempts, $3), m.expires_at, $2
+                        coalesce(m.max_attempts, $3),
+                        vtq._deadline(
+                            m.ready_at, m.vt, m.read_ct, m.refunded_ct, m.started_read_ct, m.expires_at, m.retry_until
+                        ), $2
                     ) AS state
                 FROM vtq.%1$I AS m
                 WHERE m.priority = $1 AND m.ready_at <= $2
@@ -64,7 +67,10 @@ BEGIN
                     m.read_ct > 0 AND m.vt <> m.ready_at AS has_lapsed, m.started_read_ct < m.read_ct AS is_unstarted,
                     vtq._state(
                         m.ready_at, m.vt, m.read_ct, m.refunded_ct, m.started_read_ct, m.unstarted_ct,
-                        coalesce(m.max_attempts, $3), m.expires_at, $2
+                        coalesce(m.max_attempts, $3),
+                        vtq._deadline(
+                            m.ready_at, m.vt, m.read_ct, m.refunded_ct, m.started_read_ct, m.expires_at, m.retry_until
+                        ), $2
                     ) AS state
                 FROM vtq.%1$I AS m
                 WHERE m.ctid = ANY (ARRAY(SELECT f.tid FROM found AS f))

@@ -3,6 +3,9 @@
 --   writes   the function vtq."_<queue>.read"; its arguments and its answer are those of vtq.read
 -- A statement that names its table is planned once a session; one that is put together at each call is planned at
 -- each call, which costs several times what it does.
+-- A queue of several levels looks first whose front has been ready longer than the queue's aging; those levels have
+-- their turn before the others, the one with the oldest front first. A level is handed out in its own order either way,
+-- so that a reader's one floor a level stays right.
 -- With a floor it is one walk from there. From the front, when it comes back short, it also sweeps: readers that
 -- run no worker would else never see an exhausted message leave.
 CREATE OR REPLACE FUNCTION vtq._create_read(queue text)
@@ -49,14 +52,19 @@ BEGIN
             hidden_until timestamptz;
             reader integer := holder;
             wanted integer := qty;
+            place integer;
             level smallint;
             floor_at timestamptz;
             floor_id bigint;
             got integer;
             allowed integer;
+            -- The places of the levels that have a turn before all have theirs.
+            aged integer[];
+            aged_ct integer := 0;
+            due_by timestamptz := started;
         BEGIN
-            SELECT q.visibility_timeout, q.max_attempts::integer AS max_attempts, q.timeout, q.priorities, q.paused_until,
-                num_nonnulls(q.max_in_flight, q.rate_limit) > 0 AS is_limited,
+            SELECT q.visibility_timeout, q.max_attempts::integer AS max_attempts, q.timeout, q.priorities, q.aging,
+                q.paused_until, num_nonnulls(q.max_in_flight, q.rate_limit) > 0 AS is_limited,
                 EXISTS (
                     SELECT FROM vtq.%2$I AS m WHERE m.arrives_at IS NOT NULL AND m.arrives_at <= started
                 ) AS has_arrivals
@@ -90,7 +98,29 @@ BEGIN
                 allowed := wanted;
             END IF;
 
-            FOR place IN 1..cardinality(setting.priorities) LOOP
+            IF cardinality(setting.priorities) > 1 AND setting.aging IS NOT NULL THEN
+                aged := ARRAY(
+                    SELECT l.place::integer
+                    FROM unnest(setting.priorities) WITH ORDINALITY AS l (level, place)
+                    CROSS JOIN LATERAL (
+                        SELECT m.ready_at
+                        FROM vtq.%2$I AS m
+                        WHERE m.priority = l.level
+                            AND m.ready_at <= started - setting.aging
+                            AND (m.ready_at, m.msg_id)
+                                > (coalesce(after_ready_at[l.place], '-infinity'), coalesce(after_msg_id[l.place], 0))
+                            AND m.vt <= started
+                        ORDER BY m.ready_at, m.msg_id
+                        LIMIT 1
+                    ) AS front
+                    ORDER BY front.ready_at, l.place
+                );
+                aged_ct := cardinality(aged);
+            END IF;
+
+            FOR turn IN 1..aged_ct + cardinality(setting.priorities) LOOP
+                place := CASE WHEN turn <= aged_ct THEN aged[turn] ELSE turn - aged_ct END;
+                due_by := CASE WHEN turn <= aged_ct THEN started - setting.aging ELSE started END;
                 level := setting.priorities[place];
                 floor_at := coalesce(after_ready_at[place], '-infinity');
                 floor_id := coalesce(after_msg_id[place], 0);
@@ -100,12 +130,15 @@ BEGIN
                         m.started_read_ct
                     FROM vtq.%2$I AS m
                     WHERE m.priority = level
-                        AND m.ready_at <= started
+                        AND m.ready_at <= due_by
                         AND (m.ready_at, m.msg_id) > (floor_at, floor_id)
                         AND m.vt <= started
                         AND vtq._state(
                             m.ready_at, m.vt, m.read_ct, m.refunded_ct, m.started_read_ct, m.unstarted_ct,
-                            coalesce(m.max_attempts, setting.max_attempts), m.expires_at, started
+                            coalesce(m.max_attempts, setting.max_attempts),
+                            vtq._deadline(
+                                m.ready_at, m.vt, m.read_ct, m.refunded_ct, m.started_read_ct, m.expires_at, m.retry_until
+                            ), started
                         ) = 'ready'
                     ORDER BY m.ready_at, m.msg_id
                     LIMIT wanted

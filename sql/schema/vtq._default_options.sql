@@ -21,6 +21,7 @@ AS $$
         "max_in_flight": null,
         "rate": null,
         "key_rate": null,
+        "aging": "1 hour",
         "unlogged": false
     }'
 $$;

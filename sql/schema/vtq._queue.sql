@@ -20,6 +20,7 @@ CREATE TABLE vtq._queue (
     rate_interval interval,
     key_rate_limit integer,
     key_rate_interval interval,
+    aging interval,
     unlogged boolean NOT NULL,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     paused_at timestamptz,
@@ -44,5 +45,6 @@ COMMENT ON COLUMN vtq._queue.group_on_dead IS 'What becomes of a group whose mes
 COMMENT ON COLUMN vtq._queue.max_in_flight IS 'How many messages of the queue run at once, over all workers; null: no limit.';
 COMMENT ON COLUMN vtq._queue.rate_limit IS 'So many messages are handed out per rate_interval; null: no limit.';
 COMMENT ON COLUMN vtq._queue.key_rate_limit IS 'So many messages of one group_key or exclusive_key per key_rate_interval; null: no limit.';
+COMMENT ON COLUMN vtq._queue.aging IS 'A message that has been ready longer goes before the higher levels; null: never.';
 COMMENT ON COLUMN vtq._queue.paused_until IS 'Reads return nothing until this instant; null: not paused.';
 COMMENT ON COLUMN vtq._queue.archive_until IS 'The archive has a partition for every instant before this one.';

@@ -53,6 +53,11 @@ async fn schedules_in_sql_show_what_the_database_answers() {
     check(&page!("schedules.md"), Session::plain).await;
 }
 
+#[tokio::test]
+async fn retries_in_sql_show_what_the_database_answers() {
+    check(&page!("retries.md"), Session::plain).await;
+}
+
 /// This page creates roles, which belong to the whole server: nothing of it is committed.
 #[tokio::test]
 async fn operations_in_sql_show_what_the_database_answers() {

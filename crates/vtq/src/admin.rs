@@ -146,6 +146,11 @@ impl QueueOptions {
         self.with("key_rate", rate.into().map(Rate::json))
     }
 
+    /// Sets how long a message may be ready before it goes ahead of the higher levels; `None`: never. Default: 1 hour.
+    pub fn aging(self, length: impl Into<Option<Duration>>) -> Self {
+        self.with("aging", length.into().map(|length| length.as_secs_f64()))
+    }
+
     /// Makes the queue's live table write no WAL: faster, and emptied by a crash of the server. Default: false.
     pub fn unlogged(self, unlogged: bool) -> Self {
         self.with("unlogged", unlogged)

@@ -16,6 +16,16 @@ pub struct Backoff {
     max: Option<Duration>,
     jitter: Option<Jitter>,
     delays: Option<Vec<Duration>>,
+    on_deadline: Option<OnDeadline>,
+}
+
+/// What becomes of a failed message whose backoff would end past its `expires_at` or `retry_until`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnDeadline {
+    /// It moves to the dead letters at once, with its error.
+    Dead,
+    /// It waits less, so that one last try fits, shortly before the deadline.
+    Clamp,
 }
 
 /// The random part of a backoff, so that what failed together does not come back together.
@@ -67,6 +77,12 @@ impl Backoff {
         self.jitter = Some(jitter);
         self
     }
+
+    /// Sets what becomes of a message whose wait would end past its deadline. Default: it is dead.
+    pub fn on_deadline(mut self, choice: OnDeadline) -> Self {
+        self.on_deadline = Some(choice);
+        self
+    }
 }
 
 impl Serialize for Backoff {
@@ -92,6 +108,11 @@ impl Serialize for Backoff {
             let seconds: Vec<f64> = delays.iter().map(Duration::as_secs_f64).collect();
             map.serialize_entry("delays", &seconds)?;
         }
+        match self.on_deadline {
+            None => {}
+            Some(OnDeadline::Dead) => map.serialize_entry("on_deadline", "dead")?,
+            Some(OnDeadline::Clamp) => map.serialize_entry("on_deadline", "clamp")?,
+        }
         map.end()
     }
 }
@@ -102,10 +123,12 @@ mod tests {
 
     #[test]
     fn only_what_is_set_is_written() {
-        let backoff = Backoff::exponential(Duration::from_millis(100)).jitter(Jitter::Equal);
+        let backoff = Backoff::exponential(Duration::from_millis(100))
+            .jitter(Jitter::Equal)
+            .on_deadline(OnDeadline::Clamp);
 
         let json = serde_json::to_string(&backoff).expect("a backoff is plain data");
 
-        assert_eq!(json, r#"{"kind":"exponential","base":0.1,"jitter":"equal"}"#);
+        assert_eq!(json, r#"{"kind":"exponential","base":0.1,"jitter":"equal","on_deadline":"clamp"}"#);
     }
 }

@@ -13,6 +13,7 @@ use crate::dead_letter::{self, Purge, Reason, RedriveFilter, Swept};
 use crate::error::Result;
 use crate::failure::{Failure, Record};
 use crate::inspect::{self, Attempt, DeadLetter, DeadLetterDetail, Metrics};
+use crate::lint::{self, Finding, TimeToDeadLetter};
 use crate::message::{Lease, Message, MessageId};
 use crate::name::QueueName;
 use crate::read::{self, ReadOptions};
@@ -355,6 +356,25 @@ impl Queue {
     /// `sql/functions/vtq.maintain.sql`
     pub async fn maintain(&self) -> Result<Map<String, Value>> {
         run!(self, "maintain", admin::maintain, &self.name)
+    }
+
+    /// Looks for what is contradictory or doubtful in the queue's settings. Errors first.
+    ///
+    /// `drain`: how long the workers let runs go on when they stop; `deadline`: how long after its sending a message is
+    /// worth a retry.
+    ///
+    /// # SQL
+    /// `sql/functions/vtq.lint.sql`
+    pub async fn lint(&self, drain: Option<Duration>, deadline: Option<Duration>) -> Result<Vec<Finding>> {
+        run!(self, "lint", lint::lint, &self.name, drain, deadline)
+    }
+
+    /// Works out how long a message that always fails takes from its first run to the dead letters.
+    ///
+    /// # SQL
+    /// `sql/functions/vtq.time_to_dlq.sql`
+    pub async fn time_to_dead_letter(&self) -> Result<TimeToDeadLetter> {
+        run!(self, "look up", lint::time_to_dead_letter, &self.name)
     }
 
     /// Measures the queue.

@@ -41,6 +41,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
 
 /// What is installed anew whenever it changed: functions, and nothing that holds data.
 pub(crate) const FUNCTIONS: &[File] = files!(
+    "schema/vtq._deadline",
     "schema/vtq._lane",
     "schema/vtq._own",
     "schema/vtq._state",
@@ -57,6 +58,7 @@ pub(crate) const FUNCTIONS: &[File] = files!(
     "functions/vtq._check_backoff",
     "functions/vtq._check_batch",
     "functions/vtq._check_cron",
+    "functions/vtq._check_deadlines",
     "functions/vtq._check_dlq",
     "functions/vtq._check_headers",
     "functions/vtq._check_instant",
@@ -90,7 +92,9 @@ pub(crate) const FUNCTIONS: &[File] = files!(
     "functions/vtq._key_slot",
     "functions/vtq._late",
     "functions/vtq._layers",
+    "functions/vtq._last_try",
     "functions/vtq._leave",
+    "functions/vtq._lint_options",
     "functions/vtq._lock_lease",
     "functions/vtq._no_queue",
     "functions/vtq._no_schedule",
@@ -100,6 +104,7 @@ pub(crate) const FUNCTIONS: &[File] = files!(
     "functions/vtq._promote",
     "functions/vtq._record",
     "functions/vtq._redrives",
+    "functions/vtq._refuse_contradiction",
     "functions/vtq._remove_attempts",
     "functions/vtq._requeue",
     "functions/vtq._return",
@@ -128,6 +133,7 @@ pub(crate) const FUNCTIONS: &[File] = files!(
     "functions/vtq.explain",
     "functions/vtq.extend",
     "functions/vtq.fail",
+    "functions/vtq.lint",
     "functions/vtq.maintain",
     "functions/vtq.metrics",
     "functions/vtq.metrics_all",
@@ -149,7 +155,9 @@ pub(crate) const FUNCTIONS: &[File] = files!(
     "functions/vtq.send",
     "functions/vtq.send_batch",
     "functions/vtq.set_queue",
+    "functions/vtq.simulate_backoff",
     "functions/vtq.sweep",
+    "functions/vtq.time_to_dlq",
     "functions/vtq.workers",
     "queue/vtq._archive_ahead",
     "queue/vtq._create_ack",
@@ -232,6 +240,12 @@ pub(crate) const ATTEMPTS: &str = "\
 SELECT read_ct, attempt, outcome, started_at, ended_at, vt, reason, error_class, error_code, error_message, \
 error_detail, worker FROM vtq.attempts($1, $2)";
 pub(crate) const EXPLAIN: &str = "SELECT vtq.explain($1, $2)";
+pub(crate) const LINT: &str = "SELECT severity, setting, says FROM vtq.lint($1, $2, $3)";
+pub(crate) const TIME_TO_DLQ: &str =
+    "SELECT waits_least, waits_expected, waits_most, worst FROM vtq.time_to_dlq($1)";
+pub(crate) const SIMULATE_BACKOFF: &str = "\
+SELECT failure, wait_least, wait_p1, wait_p50, wait_p99, wait_most, since_p1, since_p50, since_p99, peak_1s, \
+peak_100ms FROM vtq.simulate_backoff($1, $2, $3, $4)";
 pub(crate) const SWEEP: &str = "SELECT dead, abandoned FROM vtq.sweep($1, $2)";
 pub(crate) const MAINTAIN: &str = "SELECT vtq.maintain($1)";
 pub(crate) const CREATE_QUEUE: &str = "SELECT vtq.create_queue($1, $2)";

@@ -29,7 +29,18 @@ const GROUPS: [(&str, &[&str]); 7] = [
     ),
     (
         "Watching and upkeep",
-        &["metrics", "metrics_all", "explain", "workers", "sweep", "maintain", "backoff"],
+        &[
+            "metrics",
+            "metrics_all",
+            "explain",
+            "workers",
+            "sweep",
+            "maintain",
+            "lint",
+            "time_to_dlq",
+            "backoff",
+            "simulate_backoff",
+        ],
     ),
 ];
 
@@ -46,6 +57,7 @@ pub(super) async fn generated(name: &str, session: &Session) -> String {
         "functions" => functions(session).await.trim_end().to_owned(),
         "state" => state(session).await,
         "backoff" => backoff(session).await,
+        "herd" => herd(session).await.trim_end().to_owned(),
         "jitter" => jitter(session).await.trim_end().to_owned(),
         "schedule" => schedule(session).await,
         "clock changes" => clock::changes(session).await,
@@ -177,4 +189,30 @@ async fn jitter(session: &Session) -> String {
     let rows = session.client.query(sql, &[]).await.unwrap();
     let lines: String = rows.iter().map(|row| row.get::<_, String>(0) + "\n").collect();
     format!("| jitter | least (s) | most (s) |\n|---|---:|---:|\n{lines}")
+}
+
+/// How many of 5,000 messages that fail together come back together, for each jitter. Their places in the jitter's
+/// range are spread evenly, so that the answer is the same each time.
+async fn herd(session: &Session) -> String {
+    let sql = "
+        WITH back AS (
+            SELECT j.place, j.jitter, n.failure,
+                extract(epoch FROM vtq.backoff(jsonb_build_object('jitter', j.jitter), n.failure, (i - 0.5) / 5000)) AS wait
+            FROM jsonb_array_elements('[0.15, \"equal\", \"full\", \"none\"]') WITH ORDINALITY AS j (jitter, place)
+            CROSS JOIN unnest(ARRAY[1, 4, 8]) AS n (failure)
+            CROSS JOIN generate_series(1, 5000) AS i
+        ),
+        bin AS (
+            SELECT b.place, b.jitter, b.failure, s.size, count(*) AS ct
+            FROM back AS b CROSS JOIN (VALUES (1.0), (0.1)) AS s (size)
+            GROUP BY b.place, b.jitter, b.failure, s.size, floor(b.wait / s.size)
+        )
+        SELECT format('| `%s` | %s | %s | %s |', b.jitter, b.failure,
+            max(b.ct) FILTER (WHERE b.size = 1.0), max(b.ct) FILTER (WHERE b.size = 0.1))
+        FROM bin AS b
+        GROUP BY b.place, b.jitter, b.failure
+        ORDER BY b.place, b.failure";
+    let rows = session.client.query(sql, &[]).await.unwrap();
+    let lines: String = rows.iter().map(|row| row.get::<_, String>(0) + "\n").collect();
+    format!("| jitter | failure | within 1 s | within 0.1 s |\n|---|---:|---:|---:|\n{lines}")
 }

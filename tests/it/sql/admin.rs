@@ -8,7 +8,8 @@ use super::session::Session;
 fn defaults() -> Value {
     json!({"visibility_timeout": "30 s", "max_attempts": 5, "timeout": "15 min", "on_ack": "archive",
         "backoff": {"kind": "exponential", "base": 5, "max": 300, "jitter": 0.15}, "archive_retention": "7 days",
-        "attempts_retention": "30 days", "dlq_retention": null, "priorities": [0], "unlogged": false})
+        "attempts_retention": "30 days", "dlq_retention": null, "priorities": [0], "aging": "1 hour",
+        "unlogged": false})
 }
 
 async fn options(s: &Session) -> Value {
@@ -129,7 +130,7 @@ async fn options_are_checked_at_the_door() {
     let attempts = "but must be a whole number from 1 to 32767: the runs allowed, the first included";
     let levels =
         "but must list 1 to 16 different whole numbers from -32768 to 32767, the one served first in front";
-    let known = "a queue has archive_retention, attempts_retention, backoff, dlq_retention, max_attempts, on_ack, \
+    let known = "a queue has aging, archive_retention, attempts_retention, backoff, dlq_retention, max_attempts, on_ack, \
                  priorities, timeout, unlogged, visibility_timeout";
     let cases = [
         ("[]", format!("options [] {object}")),
@@ -183,16 +184,18 @@ async fn an_option_that_is_set_leaves_the_others() {
 async fn a_json_null_means_none_where_there_is_a_none_and_the_default_elsewhere() {
     let s = Session::with_queue(
         r#"{"max_attempts": 8, "visibility_timeout": 9, "backoff": {"base": 1}, "on_ack": "delete", "priorities": [3],
-            "timeout": 9, "archive_retention": 99, "attempts_retention": 99, "dlq_retention": 99, "unlogged": false}"#,
+            "timeout": 9, "archive_retention": 99, "attempts_retention": 99, "dlq_retention": 99, "aging": 9,
+            "unlogged": false}"#,
     )
     .await;
     let all_null = r#"{"max_attempts": null, "visibility_timeout": null, "backoff": null, "on_ack": null, "priorities": null,
-        "timeout": null, "archive_retention": null, "attempts_retention": null, "dlq_retention": null, "unlogged": null}"#;
+        "timeout": null, "archive_retention": null, "attempts_retention": null, "dlq_retention": null, "aging": null,
+        "unlogged": null}"#;
 
     let answer: Value = s.value(&format!("SELECT vtq.set_queue('q', '{all_null}')")).await;
 
     let mut expected = defaults();
-    for none in ["timeout", "archive_retention", "attempts_retention", "dlq_retention"] {
+    for none in ["timeout", "archive_retention", "attempts_retention", "dlq_retention", "aging"] {
         expected[none] = Value::Null;
     }
     assert_eq!(answer, expected);

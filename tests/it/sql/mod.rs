@@ -3,16 +3,19 @@
 mod session;
 
 mod admin;
+mod aging;
 mod backoff;
 mod compact;
 mod crash;
 mod dead_letter;
+mod deadlines;
 mod fail;
 mod fence;
 mod give_back;
 mod lanes;
 mod lanes_race;
 mod limits;
+mod lint;
 mod maintain;
 mod metrics;
 mod names;

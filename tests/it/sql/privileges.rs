@@ -206,7 +206,7 @@ async fn every_function_pins_its_search_path() {
             AND NOT EXISTS (SELECT FROM unnest(p.proconfig) AS c WHERE c ~ '^search_path=')
         ORDER BY 1";
 
-    assert_eq!(s.values::<String>(sql).await, ["_default_options", "_own", "_state"]);
+    assert_eq!(s.values::<String>(sql).await, ["_deadline", "_default_options", "_lane", "_own", "_state"]);
 }
 
 #[tokio::test]

@@ -228,8 +228,14 @@ async fn without_a_visibility_timeout_the_queues_holds() {
 #[tokio::test]
 async fn lengths_in_options_are_checked_at_the_door() {
     let s = Session::new().await;
-    let options =
-        ["visibility_timeout", "timeout", "archive_retention", "attempts_retention", "dlq_retention"];
+    let options = [
+        "visibility_timeout",
+        "timeout",
+        "archive_retention",
+        "attempts_retention",
+        "dlq_retention",
+        "aging",
+    ];
     let mut values = vec![
         r#""-1 s""#,
         "-1",

@@ -9,7 +9,10 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("Set up", &["demo", "migrate", "queue", "pause", "resume", "schedule"]),
     ("Send and work", &["send", "start"]),
     ("For scripts: read and settle", &["read", "peek", "ack", "fail", "extend", "defer", "release"]),
-    ("Look and mend", &["queues", "status", "explain", "attempts", "retry", "cancel", "dlq"]),
+    (
+        "Look and mend",
+        &["queues", "status", "explain", "attempts", "retry", "cancel", "dlq", "lint", "backoff", "maintain"],
+    ),
     ("More", &["bench", "completions", "help"]),
 ];
 

@@ -6,6 +6,7 @@ mod global;
 mod help;
 pub(crate) mod length;
 mod limits;
+pub(crate) mod lint;
 pub(crate) mod message;
 pub(crate) mod name;
 pub(crate) mod queue;
@@ -56,6 +57,8 @@ pub(crate) enum Command {
     Queues(QueuesArgs),
     Status(StatusArgs),
     Explain(message::ExplainArgs),
+    Lint(lint::LintArgs),
+    Backoff(lint::BackoffArgs),
     Attempts(message::AttemptsArgs),
     Cancel(message::CancelArgs),
     Retry(message::RetryArgs),

@@ -79,6 +79,9 @@ pub(crate) struct OptionArgs {
     /// The same for each group or exclusive key [default: none]
     #[arg(long, value_name = "N/LENGTH|none", value_parser = rate, help_heading = "Limits")]
     pub(crate) key_rate: Option<RateOrNone>,
+    /// How long a message may be ready before it goes ahead of the higher levels, or none [default: 1h]
+    #[arg(long, value_name = "LENGTH|none", value_parser = limit, allow_negative_numbers = true)]
+    pub(crate) aging: Option<Limit>,
     /// Write no WAL for live messages: faster, and emptied by a crash of the server
     ///
     /// Fixed when the queue is created.
@@ -122,10 +125,13 @@ pub(crate) struct BackoffArgs {
     /// equal: from half the wait to all of it; full: from nothing to all of it.
     #[arg(long, value_name = "JITTER")]
     pub(crate) jitter: Option<String>,
+    /// What to do when the wait would end past a message's deadline [default: dead]
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub(crate) on_deadline: Option<OnDeadline>,
     /// The whole backoff as JSON, lengths in seconds
     ///
     /// Such as '{"kind": "list", "delays": [1, 10, 60]}'.
-    #[arg(long, value_name = "JSON", conflicts_with_all = ["backoff_kind", "backoff_base", "backoff_max", "jitter"])]
+    #[arg(long, value_name = "JSON", conflicts_with_all = ["backoff_kind", "backoff_base", "backoff_max", "jitter", "on_deadline"])]
     pub(crate) backoff: Option<String>,
 }
 
@@ -143,6 +149,14 @@ pub(crate) enum GroupOnDead {
     Continue,
     /// The group waits until the dead letter is redriven or purged
     Pause,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OnDeadline {
+    /// Move it to the dead letters at once, with its error
+    Dead,
+    /// Wait less, so that one last try fits
+    Clamp,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

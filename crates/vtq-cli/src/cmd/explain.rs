@@ -10,7 +10,7 @@ use crate::exit::Exit;
 use crate::output::{Cell, Output, Table, clean};
 
 /// The plain facts in the order in which somebody asks for them.
-const FACTS: [&str; 11] = [
+const FACTS: [&str; 12] = [
     "where",
     "state",
     "why",
@@ -22,6 +22,7 @@ const FACTS: [&str; 11] = [
     "enqueued_at",
     "ready_at",
     "expires_at",
+    "retry_until",
 ];
 /// What is told of whoever holds it.
 const HOLDER: [&str; 7] = ["kind", "worker_id", "host", "pid", "heartbeat_age_s", "since", "until"];

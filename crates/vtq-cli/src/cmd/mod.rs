@@ -1,12 +1,14 @@
 //! The commands, a file each.
 
 mod attempts;
+mod backoff;
 mod bench;
 mod cancel;
 mod completions;
 pub(crate) mod demo;
 mod dlq;
 mod explain;
+mod lint;
 mod maintain;
 mod migrate;
 mod pause;
@@ -68,6 +70,8 @@ async fn run_verb(global: &Global, command: Command, interrupt: &Interrupt) -> a
         Command::Queues(args) => queues::run(global, output, &args).await,
         Command::Status(_) => status::run(global, output).await,
         Command::Explain(args) => explain::run(global, output, &args).await,
+        Command::Lint(args) => lint::run(global, output, &args).await,
+        Command::Backoff(args) => backoff::run(global, output, &args).await,
         Command::Attempts(args) => attempts::run(global, output, &args).await,
         Command::Cancel(args) => cancel::cancel(global, output, &args).await,
         Command::Retry(args) => cancel::retry(global, output, &args).await,

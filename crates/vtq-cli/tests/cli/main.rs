@@ -6,6 +6,7 @@
 
 mod bench;
 mod dlq;
+mod lint;
 mod look;
 mod manners;
 mod message;

@@ -82,6 +82,10 @@ async fn every_option_reaches_the_queue() {
         "linear",
         "--jitter",
         "full",
+        "--on-deadline",
+        "clamp",
+        "--aging",
+        "30m",
         "--archive-retention",
         "1d",
         "--attempts-retention",
@@ -97,8 +101,8 @@ async fn every_option_reaches_the_queue() {
 
     let expected = json!({
         "visibility_timeout": "30 s", "max_attempts": 9, "timeout": null, "on_ack": "archive",
-        "priorities": [10, 0, -5], "unlogged": true, "archive_retention": 86400, "attempts_retention": null,
-        "dlq_retention": 2419200, "backoff": {"kind": "linear", "base": 0.1, "max": 120, "jitter": "full"},
+        "priorities": [10, 0, -5], "aging": 1800, "unlogged": true, "archive_retention": 86400, "attempts_retention": null,
+        "dlq_retention": 2419200, "backoff": {"kind": "linear", "base": 0.1, "max": 120, "jitter": "full", "on_deadline": "clamp"},
     });
     assert_eq!(options.to_string(), expected.to_string());
 }

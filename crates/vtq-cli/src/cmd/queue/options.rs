@@ -4,7 +4,7 @@ use anyhow::{Context, bail};
 use serde_json::{Map, Value, json};
 
 use crate::args::length::{Limit, seconds};
-use crate::args::queue::{BackoffArgs, BackoffKind, GroupOnDead, OnAck, OptionArgs};
+use crate::args::queue::{BackoffArgs, BackoffKind, GroupOnDead, OnAck, OnDeadline, OptionArgs};
 
 /// Collects what was given, under the names that the options have in SQL. The database checks the values.
 pub(super) fn given(args: &OptionArgs) -> anyhow::Result<Map<String, Value>> {
@@ -28,6 +28,7 @@ pub(super) fn given(args: &OptionArgs) -> anyhow::Result<Map<String, Value>> {
         ("max_in_flight", args.max_in_flight.map(|number| json!(number.0))),
         ("rate", args.rate.as_ref().map(|rate| rate.0.clone())),
         ("key_rate", args.key_rate.as_ref().map(|rate| rate.0.clone())),
+        ("aging", limit(args.aging)),
         ("unlogged", args.unlogged.then_some(Value::Bool(true))),
         ("backoff", backoff(&args.backoff)?),
         ("archive_retention", limit(args.archive_retention)),
@@ -63,7 +64,9 @@ pub(super) fn complete_backoff(given: &mut Map<String, Value>, present: &Map<Str
 /// Writes an option's value for people.
 pub(super) fn shown(options: &Map<String, Value>, name: &str) -> String {
     match options.get(name) {
-        Some(Value::Number(seconds)) if name.ends_with("timeout") || name.ends_with("retention") => {
+        Some(Value::Number(seconds))
+            if ["timeout", "retention", "aging"].iter().any(|end| name.ends_with(end)) =>
+        {
             format!("{seconds} s")
         }
         value => text(value),
@@ -94,6 +97,10 @@ fn backoff(args: &BackoffArgs) -> anyhow::Result<Option<Value>> {
         BackoffKind::Linear => json!("linear"),
         BackoffKind::Fixed => json!("fixed"),
     });
+    let on_deadline = args.on_deadline.map(|choice| match choice {
+        OnDeadline::Dead => json!("dead"),
+        OnDeadline::Clamp => json!("clamp"),
+    });
     let jitter =
         args.jitter.as_deref().map(|text| serde_json::from_str(text).unwrap_or_else(|_| json!(text)));
     let parts = [
@@ -101,6 +108,7 @@ fn backoff(args: &BackoffArgs) -> anyhow::Result<Option<Value>> {
         ("base", args.backoff_base.map(seconds)),
         ("max", args.backoff_max.map(seconds)),
         ("jitter", jitter),
+        ("on_deadline", on_deadline),
     ];
     let parts: Map<String, Value> =
         parts.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect();
