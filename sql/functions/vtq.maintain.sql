@@ -2,7 +2,7 @@
 --   queue    queue name
 --   returns  {"ran", "partitions_dropped", "attempts_removed", "dead_removed", "compacted", "compaction"}; ran is
 --            false when another session is at it
---   writes   the four tables of the queue, vtq._queue
+--   writes   the four tables of the queue, vtq._queue, vtq._taken
 --   raises   VT001
 -- Any worker runs it now and then; one at a time by a lock that ends with the transaction. Rows go in batches of
 -- 10000, so that no call holds its locks for long: call it again while attempts_removed or dead_removed is 10000.
@@ -38,6 +38,10 @@ BEGIN
     IF has_dlq AND setting.dlq_retention IS NOT NULL THEN
         dead_ct := vtq.dlq_purge(queue, older_than => setting.dlq_retention);
     END IF;
+    DELETE FROM vtq._taken AS t WHERE t.ctid = ANY (ARRAY(
+        SELECT p.ctid FROM vtq._taken AS p
+        WHERE p.queue = maintain.queue AND p.until <= clock_timestamp() LIMIT 10000 FOR UPDATE SKIP LOCKED
+    ));
     PERFORM vtq._adopt(queue);
     compaction := vtq._compact(queue);
     UPDATE vtq._queue AS q SET maintained_at = clock_timestamp() WHERE q.queue = maintain.queue;

@@ -5,7 +5,7 @@
 --   filter   {"reason", "error_class", "error_code", "dead_before", "dead_after"}, any of them; dead_before and
 --            dead_after are instants. Give dead_before = the start of a loop, so that it ends although what it
 --            redrives may die again
---   returns  how many were moved
+--   returns  how many were moved. Letters whose unique_key another message has stay; a NOTICE says how many
 --   writes   vtq.<queue>_dlq, vtq.<queue>
 --   index    _<queue>_dlq_age
 --   raises   VT001, 22023, VT004
@@ -23,6 +23,8 @@ DECLARE
     block jsonb := filter - '{dead_before,dead_after}'::text[];
     unknown text;
     ids bigint[];
+    moved_ct bigint;
+    taken_ct bigint;
 BEGIN
     PERFORM vtq._check_dlq(queue);
     PERFORM vtq._check_qty(qty);
@@ -37,13 +39,34 @@ BEGIN
             SELECT d.msg_id
             FROM vtq.%1$I AS d
             WHERE d.dead_lettered_at < $1 AND d.dead_lettered_at > $2 AND d.headers -> 'vtq_dead_letter' @> $3
+                AND CASE WHEN d.unique_key IS NOT NULL THEN vtq._key_holder($5, d.unique_key) IS NULL ELSE true END
             ORDER BY d.dead_lettered_at, d.msg_id
             LIMIT $4
             FOR UPDATE SKIP LOCKED
         )
         SELECT array_agg(p.msg_id) FROM picked AS p
-    $sql$, queue || '_dlq') INTO ids USING dead_before, dead_after, block, qty;
-    RETURN vtq._return(queue, ids, NULL);
+    $sql$, queue || '_dlq') INTO ids USING dead_before, dead_after, block, qty, queue;
+    LOOP
+        BEGIN
+            moved_ct := vtq._return(queue, vtq._untaken(queue, ids), NULL);
+            EXIT;
+        EXCEPTION WHEN unique_violation THEN
+            -- A sender took a key meanwhile, and has committed: that letter stays, the others go.
+            PERFORM vtq._look_again(queue);
+        END;
+    END LOOP;
+    IF moved_ct < qty THEN
+        EXECUTE format($sql$
+            SELECT count(*) FROM vtq.%1$I AS d
+            WHERE d.unique_key IS NOT NULL AND d.dead_lettered_at < $1 AND d.dead_lettered_at > $2
+                AND d.headers -> 'vtq_dead_letter' @> $3
+                AND vtq._key_holder($4, d.unique_key) IS NOT NULL
+        $sql$, queue || '_dlq') INTO taken_ct USING dead_before, dead_after, block, queue;
+        IF taken_ct > 0 THEN
+            RAISE NOTICE '% dead letters of queue "%" stay: their unique_key is taken', taken_ct, queue;
+        END IF;
+    END IF;
+    RETURN moved_ct;
 END;
 $$;
 

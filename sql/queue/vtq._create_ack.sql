@@ -43,7 +43,7 @@ BEGIN
                     ) AS lease
                     WHERE m.msg_id = lease.msg_id AND m.read_ct = lease.read_ct AND m.read_ct > 0
                         AND m.vt <> m.ready_at AND (m.holder = reader OR reader IS NULL)
-                    RETURNING m.msg_id, m.read_ct, m.vt
+                    RETURNING m.msg_id, m.read_ct, m.vt, m.unique_key, m.unique_until, m.unique_for
                 ),
                 late AS (
                     UPDATE vtq.%3$I AS a
@@ -51,7 +51,13 @@ BEGIN
                     FROM settled AS s
                     WHERE s.vt <= started AND a.msg_id = s.msg_id AND a.read_ct = s.read_ct
                 )
-                SELECT s.msg_id FROM settled AS s ORDER BY s.msg_id;
+                SELECT s.msg_id FROM settled AS s
+                WHERE CASE
+                    WHEN s.unique_for IS NOT NULL OR s.unique_until = 'started'
+                        THEN vtq._keep_key(%2$L, s.msg_id, s.unique_key, s.unique_until, s.unique_for, started)
+                    ELSE true
+                END
+                ORDER BY s.msg_id;
                 RETURN;
             END IF;
 
@@ -67,7 +73,7 @@ BEGIN
                 WHERE m.msg_id = lease.msg_id AND m.read_ct = lease.read_ct AND m.read_ct > 0 AND m.vt <> m.ready_at
                     AND (m.holder = reader OR reader IS NULL)
                 RETURNING m.msg_id, m.vt, m.enqueued_at, m.last_read_at, m.read_ct, m.refunded_ct, m.priority,
-                    m.unique_key, m.group_key, m.headers, m.message
+                    m.unique_key, m.unique_until, m.unique_for, m.group_key, m.headers, m.message
             ),
             archived AS (
                 INSERT INTO vtq.%4$I (
@@ -85,7 +91,13 @@ BEGIN
                 FROM settled AS s
                 WHERE s.vt <= started AND a.msg_id = s.msg_id AND a.read_ct = s.read_ct
             )
-            SELECT s.msg_id FROM settled AS s ORDER BY s.msg_id;
+            SELECT s.msg_id FROM settled AS s
+            WHERE CASE
+                WHEN s.unique_for IS NOT NULL OR s.unique_until = 'started'
+                    THEN vtq._keep_key(%2$L, s.msg_id, s.unique_key, s.unique_until, s.unique_for, started)
+                ELSE true
+            END
+            ORDER BY s.msg_id;
         END;
         $body$
     $template$, '_' || queue || '.ack', queue, queue || '_attempts', queue || '_archive');

@@ -21,5 +21,8 @@ mod redrive;
 mod send;
 mod sweep;
 mod time;
+mod unique;
+mod unique_races;
+mod unique_retry;
 mod version;
 mod wake;
