@@ -173,8 +173,16 @@ INSERT INTO vtq._migration AS m (version, name, checksum, vtq_version) VALUES ($
 ON CONFLICT (version) DO UPDATE SET checksum = excluded.checksum, vtq_version = excluded.vtq_version, \
 applied_at = clock_timestamp()";
 
-pub(crate) const SEND: &str = "SELECT vtq.send($1, $2, $3, $4, $5, $6, $7, $8, $9)";
-pub(crate) const SEND_BATCH: &str = "SELECT vtq.send_batch($1, $2, $3, $4, $5, $6, $7, $8, $9)";
+pub(crate) const SEND: &str = "\
+SELECT vtq.send($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)";
+pub(crate) const SEND_REPORT: &str = "\
+SELECT msg_id, outcome FROM vtq.send_report($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, \
+$17)";
+pub(crate) const SEND_BATCH: &str = "\
+SELECT vtq.send_batch($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)";
+pub(crate) const SEND_BATCH_REPORT: &str = "\
+SELECT msg_id, outcome FROM vtq.send_batch_report($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, \
+$16, $17) ORDER BY place";
 pub(crate) const READ: &str = "\
 SELECT msg_id, read_ct, attempt, ready_at, enqueued_at, last_read_at, vt, headers, message, priority, timeout, \
 is_suspect FROM vtq.read($1, $2, $3)";

@@ -52,6 +52,7 @@ async fn codes_become_kinds() {
         ("VT003", "x", MessageNotFound, false),
         ("VT004", "x", TableMissing, false),
         ("VT005", "x", Refused, false),
+        ("VT006", "x", KeyTaken, false),
         ("22023", "x", InvalidArgument, false),
         ("22P02", "x", InvalidPayload, false),
         ("22P05", "x", InvalidPayload, false),
