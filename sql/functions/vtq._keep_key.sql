@@ -17,6 +17,7 @@ RETURNS boolean
 LANGUAGE plpgsql
 SET search_path = pg_catalog
 SET enable_seqscan = off
+SET jit = off
 AS $$
 #variable_conflict use_column
 BEGIN

@@ -11,6 +11,7 @@ RETURNS text
 LANGUAGE plpgsql
 SET search_path = pg_catalog
 SET enable_seqscan = off
+SET jit = off
 AS $$
 DECLARE
     message record;

@@ -30,6 +30,7 @@ RETURNS TABLE (place bigint, msg_id bigint, outcome text)
 LANGUAGE plpgsql
 SET search_path = pg_catalog
 SET enable_seqscan = off
+SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE

@@ -9,6 +9,7 @@ RETURNS void
 LANGUAGE plpgsql
 SET search_path = pg_catalog
 SET enable_seqscan = off
+SET jit = off
 AS $$
 DECLARE
     at timestamptz := clock_timestamp();

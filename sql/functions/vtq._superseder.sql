@@ -8,6 +8,7 @@ LANGUAGE plpgsql
 STABLE
 SET search_path = pg_catalog
 SET enable_seqscan = off
+SET jit = off
 AS $$
 DECLARE
     newer bigint := superseded_by;

@@ -10,6 +10,7 @@ RETURNS void
 LANGUAGE plpgsql
 SET search_path = pg_catalog
 SET enable_seqscan = off
+SET jit = off
 SET enable_bitmapscan = off
 AS $$
 DECLARE

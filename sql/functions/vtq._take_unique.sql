@@ -21,6 +21,7 @@ RETURNS TABLE (msg_id bigint, outcome text)
 LANGUAGE plpgsql
 SET search_path = pg_catalog
 SET enable_seqscan = off
+SET jit = off
 AS $$
 DECLARE
     at timestamptz;
