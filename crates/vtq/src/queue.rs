@@ -345,6 +345,14 @@ impl Queue {
         run!(self, "redrive in", dead_letter::redrive_all, &self.name, qty, filter)
     }
 
+    /// Counts the dead letters that cannot be sent back, since another message has their unique key.
+    ///
+    /// # SQL
+    /// `sql/functions/vtq.redrive_taken.sql`
+    pub async fn redrive_taken(&self, filter: &RedriveFilter) -> Result<u64> {
+        run!(self, "count in", dead_letter::redrive_taken, &self.name, filter)
+    }
+
     /// Removes dead letters for good, up to `qty` (1 to 10000). Returns how many; call it until that is 0.
     ///
     /// # SQL

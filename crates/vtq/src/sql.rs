@@ -80,6 +80,7 @@ pub(crate) const FUNCTIONS: &[File] = files!(
     "functions/vtq._layers",
     "functions/vtq._leave",
     "functions/vtq._lock_lease",
+    "functions/vtq._letter_filter",
     "functions/vtq._look_again",
     "functions/vtq._no_queue",
     "functions/vtq._notify",
@@ -125,6 +126,7 @@ pub(crate) const FUNCTIONS: &[File] = files!(
     "functions/vtq.read",
     "functions/vtq.redrive",
     "functions/vtq.redrive_all",
+    "functions/vtq.redrive_taken",
     "functions/vtq.release",
     "functions/vtq.resume",
     "functions/vtq.run_now",
@@ -212,6 +214,7 @@ pub(crate) const CANCEL: &str = "SELECT vtq.cancel($1, $2)";
 pub(crate) const RUN_NOW: &str = "SELECT vtq.run_now($1, $2)";
 pub(crate) const REDRIVE: &str = "SELECT vtq.redrive($1, $2, $3)";
 pub(crate) const REDRIVE_ALL: &str = "SELECT vtq.redrive_all($1, $2, $3)";
+pub(crate) const REDRIVE_TAKEN: &str = "SELECT vtq.redrive_taken($1, $2)";
 pub(crate) const DLQ_PURGE: &str = "SELECT vtq.dlq_purge($1, $2, $3, $4)";
 pub(crate) const DLQ_LIST: &str = "\
 SELECT msg_id, dead_lettered_at, enqueued_at, attempts, read_ct, redrives, reason, error_class, error_message \

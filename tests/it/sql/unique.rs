@@ -298,3 +298,63 @@ async fn what_cannot_be_meant_is_refused_in_words() {
     }
     assert_eq!(s.count("vtq.q").await, 0);
 }
+
+/// A claim changes no indexed column, but for the messages that ask for it.
+#[tokio::test]
+async fn only_a_key_that_is_freed_at_the_start_costs_the_claim_an_index() {
+    for (until, is_hot) in [("done", true), ("started", false)] {
+        let s = Session::with_queue("{}").await;
+        s.run(&format!(
+            "SELECT vtq.send_batch('q', array_agg(to_jsonb(repeat('x', 200))), unique_keys => array_agg('k' || n),
+                unique_until => '{until}')
+            FROM generate_series(1, 100) AS n"
+        ))
+        .await;
+
+        s.run("BEGIN; SELECT vtq.read('q', '1 h', 100)").await;
+        let updates = s
+            .row("SELECT n_tup_upd, n_tup_hot_upd FROM pg_stat_xact_user_tables WHERE relid = 'vtq.q'::regclass")
+            .await;
+        s.run("COMMIT").await;
+
+        assert_eq!(updates, json!({"n_tup_upd": 100, "n_tup_hot_upd": if is_hot { 100 } else { 0 }}));
+    }
+}
+
+#[tokio::test]
+async fn keyed_verbs_scan_no_table() {
+    let s = Session::with_queue(r#"{"unlogged": true}"#).await;
+    s.run(
+        "ALTER TABLE vtq.q SET (autovacuum_enabled = false);
+        INSERT INTO vtq.q (message, unique_key, unique_until, unique_for)
+        SELECT '1', 'k' || n, 'started', '1 h' FROM generate_series(1, 20000) AS n",
+    )
+    .await;
+    let verbs = [
+        "vtq.send('q', '1', unique_key => 'k7')",
+        "vtq.send('q', '1', unique_key => 'new')",
+        "vtq.send('q', '2', unique_key => 'k8', on_conflict => 'replace', delay => '1 s')",
+        "vtq.send_batch_report('q', '{1,2,3}', unique_keys => '{k1,k2,other}')",
+        "vtq.read('q', qty => 5)",
+        "vtq.ack('q', '{1}', '{1}')",
+        "vtq.send('q', '1', unique_key => 'k1')",
+        "vtq.fail('q', 2, 1, NULL, '1 h')",
+        "vtq.send('q', '1', unique_key => 'k2', unique_until => 'started')",
+        "vtq.release('q', '{3}', '{1}')",
+        "vtq.dead_letter('q', 4, 1)",
+        "vtq.redrive('q', 4)",
+        "vtq.sweep('q')",
+    ];
+
+    let scans = "SELECT relname, seq_scan FROM pg_stat_xact_user_tables
+        WHERE schemaname = 'vtq' AND relname IN ('q', 'q_dlq', 'q_attempts', '_taken') AND seq_scan > 0 ORDER BY 1";
+    for round in ["statistics of an empty table", "statistics of its own"] {
+        s.run("BEGIN").await;
+        let before = s.rows(scans).await;
+        for verb in verbs {
+            s.run(&format!("SELECT * FROM {verb}")).await;
+            assert_eq!(s.rows(scans).await, before, "{round}: {verb}");
+        }
+        s.run("ROLLBACK; ANALYZE vtq.q").await;
+    }
+}
