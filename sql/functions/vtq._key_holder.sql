@@ -17,7 +17,7 @@ BEGIN
         'SELECT m.msg_id FROM vtq.%I AS m WHERE m.unique_key = $1 AND m.unique_key IS NOT NULL AND NOT m.is_key_free', queue
     ) INTO holder USING unique_key;
     IF holder IS NULL THEN
-        SELECT t.msg_id INTO holder FROM vtq._taken AS t
+        SELECT max(t.msg_id) INTO holder FROM vtq._taken AS t
         WHERE t.queue = _key_holder.queue AND t.unique_key = _key_holder.unique_key AND t.until > clock_timestamp();
     END IF;
     RETURN holder;

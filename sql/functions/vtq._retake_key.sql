@@ -14,13 +14,13 @@ SET enable_seqscan = off
 SET jit = off
 AS $$
 DECLARE
-    message record;
+    key text;
     newer bigint;
 BEGIN
-    EXECUTE format('SELECT m.unique_key, m.superseded_by FROM vtq.%I AS m WHERE m.msg_id = $1', queue)
-    INTO message USING msg_id;
+    EXECUTE format('SELECT m.unique_key FROM vtq.%I AS m WHERE m.msg_id = $1', queue)
+    INTO key USING msg_id;
     LOOP
-        newer := vtq._superseder(queue, msg_id, message.unique_key, message.superseded_by);
+        newer := coalesce(newer, vtq._superseder(queue, msg_id, key));
         IF newer IS NOT NULL THEN
             PERFORM vtq._supersede(queue, msg_id, newer);
             RETURN 'superseded';
@@ -35,7 +35,7 @@ BEGIN
             EXECUTE format(
                 'SELECT m.msg_id FROM vtq.%I AS m'
                 ' WHERE m.unique_key = $1 AND m.unique_key IS NOT NULL AND NOT m.is_key_free', queue
-            ) INTO message.superseded_by USING message.unique_key;
+            ) INTO newer USING key;
         END;
     END LOOP;
 END;

@@ -17,10 +17,10 @@ DECLARE
     lapsed record;
 BEGIN
     FOR lapsed IN EXECUTE format($sql$
-        SELECT m.msg_id, vtq._superseder($3, m.msg_id, m.unique_key, m.superseded_by) AS newer
+        SELECT m.msg_id, vtq._superseder($3, m.msg_id, m.unique_key) AS newer
         FROM vtq.%1$I AS m
         WHERE m.is_key_free AND m.vt <= $1
-            AND vtq._superseder($3, m.msg_id, m.unique_key, m.superseded_by) IS NOT NULL
+            AND vtq._superseder($3, m.msg_id, m.unique_key) IS NOT NULL
         LIMIT $2
         FOR UPDATE SKIP LOCKED
     $sql$, queue) USING at, qty, queue LOOP

@@ -40,7 +40,7 @@ BEGIN
         $sql$, queue) INTO holder USING unique_key, at;
         msg_id := holder.msg_id;
         IF msg_id IS NULL THEN
-            SELECT t.msg_id INTO msg_id FROM vtq._taken AS t
+            SELECT max(t.msg_id) INTO msg_id FROM vtq._taken AS t
             WHERE t.queue = _take_unique.queue AND t.unique_key = _take_unique.unique_key AND t.until > at;
             IF msg_id IS NULL THEN
                 RETURN;

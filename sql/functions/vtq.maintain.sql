@@ -38,10 +38,7 @@ BEGIN
     IF has_dlq AND setting.dlq_retention IS NOT NULL THEN
         dead_ct := vtq.dlq_purge(queue, older_than => setting.dlq_retention);
     END IF;
-    DELETE FROM vtq._taken AS t WHERE t.ctid = ANY (ARRAY(
-        SELECT p.ctid FROM vtq._taken AS p
-        WHERE p.queue = maintain.queue AND p.until <= clock_timestamp() LIMIT 10000 FOR UPDATE SKIP LOCKED
-    ));
+    PERFORM vtq._remove_taken(queue);
     PERFORM vtq._adopt(queue);
     compaction := vtq._compact(queue);
     UPDATE vtq._queue AS q SET maintained_at = clock_timestamp() WHERE q.queue = maintain.queue;

@@ -54,7 +54,7 @@ BEGIN
                 SELECT s.msg_id FROM settled AS s
                 WHERE CASE
                     WHEN s.unique_for IS NOT NULL OR s.unique_until = 'started'
-                        THEN vtq._keep_key(%2$L, s.msg_id, s.unique_key, s.unique_until, s.unique_for, started)
+                        THEN vtq._keep_key(%2$L, s.msg_id, s.unique_key, s.unique_for, started)
                     ELSE true
                 END
                 ORDER BY s.msg_id;
@@ -94,7 +94,7 @@ BEGIN
             SELECT s.msg_id FROM settled AS s
             WHERE CASE
                 WHEN s.unique_for IS NOT NULL OR s.unique_until = 'started'
-                    THEN vtq._keep_key(%2$L, s.msg_id, s.unique_key, s.unique_until, s.unique_for, started)
+                    THEN vtq._keep_key(%2$L, s.msg_id, s.unique_key, s.unique_for, started)
                 ELSE true
             END
             ORDER BY s.msg_id;

@@ -32,7 +32,6 @@ BEGIN
             unique_until text,
             unique_for interval,
             debounce_until timestamptz,
-            superseded_by bigint,
             group_key text,
             exclusive_key text,
             lane text,
@@ -81,7 +80,6 @@ BEGIN
         COMMENT ON COLUMN vtq.%1$I.unique_until IS 'When the key is free again: done, or started; null: no key.';
         COMMENT ON COLUMN vtq.%1$I.unique_for IS 'The key stays taken this long after success as well.';
         COMMENT ON COLUMN vtq.%1$I.is_key_free IS 'It was started, and its key with unique_until started is free since then.';
-        COMMENT ON COLUMN vtq.%1$I.superseded_by IS 'A newer copy that is done already: this one does not run again.';
         COMMENT ON COLUMN vtq.%1$I.debounce_until IS 'A send that replaces this message cannot move it past this instant.';
         COMMENT ON COLUMN vtq.%1$I.group_key IS 'Messages of one group run one after the other, in order.';
         COMMENT ON COLUMN vtq.%1$I.exclusive_key IS 'At most so many messages of one key run at once, in no order.';

@@ -91,7 +91,7 @@ BEGIN
                         ) = 'ready'
                         AND CASE
                             WHEN m.is_key_free
-                                THEN vtq._superseder(%2$L, m.msg_id, m.unique_key, m.superseded_by) IS NULL
+                                THEN vtq._superseder(%2$L, m.msg_id, m.unique_key) IS NULL
                             ELSE true
                         END
                     ORDER BY m.ready_at, m.msg_id

@@ -90,6 +90,7 @@ pub(crate) const FUNCTIONS: &[File] = files!(
     "functions/vtq._record",
     "functions/vtq._redrives",
     "functions/vtq._remove_attempts",
+    "functions/vtq._remove_taken",
     "functions/vtq._requeue",
     "functions/vtq._retake_key",
     "functions/vtq._return",

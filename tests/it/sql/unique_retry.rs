@@ -139,12 +139,15 @@ async fn an_older_copy_does_not_run_again_after_a_newer_one_is_done() {
         send(&s, 2, STARTED).await;
         assert_eq!(s.read(1).await, [2]);
         s.run("SELECT vtq.ack('q', '{2}', '{1}')").await;
+        s.run("SELECT vtq.maintain('q')").await;
 
         let outcome: String = s.value("SELECT outcome FROM vtq.fail('q', 1, 1, NULL, '0')").await;
 
         assert_eq!(outcome, "superseded");
         assert_eq!(s.read(9).await, Vec::<i64>::new());
         assert_eq!(s.value::<i64>("SELECT superseded_by FROM vtq.q_archive WHERE msg_id = 1").await, 2);
+        s.run("SELECT vtq.maintain('q')").await;
+        assert_eq!(s.count("vtq._taken").await, 0, "nobody is left that it means something for");
     }
 }
 
