@@ -45,7 +45,10 @@ BEGIN
         RAISE EXCEPTION 'group_key and exclusive_key exclude each other: of a group one message runs at a time anyway'
             USING ERRCODE = '22023';
     END IF;
-    IF num_nonnulls(unique_until, unique_for, on_conflict, max_wait) > 0 AND unique_keys IS NULL THEN
+    IF num_nonnulls(unique_until, unique_for, on_conflict, max_wait) > 0
+        AND coalesce(array_remove(unique_keys, NULL), '{}') = '{}'
+        AND message_ct > 0
+    THEN
         RAISE EXCEPTION 'unique_until, unique_for, on_conflict and max_wait say something about a unique_key, and none is given'
             USING ERRCODE = '22023';
     END IF;
@@ -57,6 +60,14 @@ BEGIN
     END IF;
     PERFORM vtq._check_length('unique_for', unique_for, interval '1 ms', interval '36500 days');
     PERFORM vtq._check_length('max_wait', max_wait, interval '1 ms', interval '36500 days');
+    IF max_wait IS NOT NULL AND (on_conflict IS DISTINCT FROM 'replace' OR delay IS NULL) THEN
+        RAISE EXCEPTION 'max_wait % says how far later sends may put a message off: it needs on_conflict replace and a delay',
+            max_wait USING ERRCODE = '22023';
+    END IF;
+    IF max_wait < delay THEN
+        RAISE EXCEPTION 'max_wait % is shorter than delay %: the first send alone would pass it', max_wait, delay
+            USING ERRCODE = '22023';
+    END IF;
     IF retry_until IS NOT NULL THEN
         PERFORM vtq._check_instant('retry_until', retry_until);
         IF retry_until <= due THEN

@@ -41,7 +41,8 @@ BEGIN
         EXECUTE format($sql$
             SELECT least(min(f.due), (
                 -- One that is due and not admitted yet waits for a transaction that has its lane locked.
-                SELECT greatest(min(m.arrives_at), $2 + interval '100 ms') FROM vtq.%1$I AS m WHERE m.arrives_at IS NOT NULL
+                SELECT greatest(m.arrives_at, $2 + interval '100 ms') FROM vtq.%1$I AS m WHERE m.arrives_at IS NOT NULL
+                ORDER BY m.arrives_at, m.msg_id LIMIT 1
             ))
             FROM unnest($1) AS p (level)
             CROSS JOIN LATERAL (

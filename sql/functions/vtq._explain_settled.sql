@@ -27,7 +27,11 @@ BEGIN
         EXECUTE format($sql$
             SELECT jsonb_build_object(
                 'where', 'archive',
-                'why', format('it was done at %%s', vtq._iso(a.archived_at)),
+                'why', CASE
+                    WHEN a.superseded_by IS NULL THEN format('it was done at %%s', vtq._iso(a.archived_at))
+                    ELSE format('message %%s superseded it at %%s', a.superseded_by, vtq._iso(a.archived_at))
+                END,
+                'superseded_by', a.superseded_by,
                 'attempt', a.read_ct - a.refunded_ct,
                 'read_ct', a.read_ct,
                 'enqueued_at', vtq._iso(a.enqueued_at)

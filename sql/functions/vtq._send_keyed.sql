@@ -1,10 +1,12 @@
 -- vtq._send_keyed: sends messages that have a key, or a deadline for retries.
 --   queue .. exclusive_keys   as given to vtq.send_batch
---   returns  one row for each message: its place, 1 for the first · the msg_id that has the key now · outcome: sent, or
---            skipped, replaced where the key was taken
---   writes   vtq.<queue>
---   raises   VT001, VT003, 22023
--- The common message does not come by here. Those with a unique key go one by one, each with what becomes of it.
+--   returns  one row for each message, in order of place, 1 for the first: the msg_id that has the key now · outcome:
+--            sent · superseded: sent, and a waiting retry with this key is in the archive · where the key was taken,
+--            skipped or replaced
+--   writes   vtq.<queue>, vtq.<queue>_archive, vtq._queue
+--   index    _<queue>_unique, _taken_pk
+--   raises   VT001, VT007, 22023
+-- One statement sends whatever it can; only messages whose key is taken are looked at one by one.
 CREATE OR REPLACE FUNCTION vtq._send_keyed(
     queue text,
     messages jsonb[],
@@ -28,10 +30,20 @@ RETURNS TABLE (place bigint, msg_id bigint, outcome text)
 LANGUAGE plpgsql
 SET search_path = pg_catalog
 SET enable_seqscan = off
+SET jit = off
 AS $$
+#variable_conflict use_column
 DECLARE
     due record;
-    item record;
+    message record;
+    sent record;
+    has_keys boolean := array_remove(unique_keys, NULL) <> '{}';
+    how text := coalesce(on_conflict, 'skip');
+    -- A debounce promises that the latest payload wins: a message that runs already must not hold the key.
+    until text := coalesce(unique_until, CASE WHEN on_conflict = 'replace' AND delay IS NOT NULL THEN 'started' ELSE 'done' END);
+    ids bigint[];
+    keys text[];
+    taken record;
 BEGIN
     due := vtq._check_send(queue, delay, visible_at, priority, max_attempts, policy, expires_at);
     PERFORM vtq._check_batch(messages, headers);
@@ -40,70 +52,52 @@ BEGIN
         delay, group_keys, exclusive_keys
     );
     PERFORM vtq._check_deadlines(queue, due.ready_at, expires_at, retry_until, max_attempts, policy);
-    IF unique_keys IS NULL THEN
-        -- msg_ids are drawn in the order of the sorted input, so sorting them gives that order back.
-        RETURN QUERY EXECUTE format($sql$
-            WITH sent AS (
-                INSERT INTO vtq.%1$I AS m (
-                    enqueued_at, ready_at, vt, priority, max_attempts, policy, expires_at, headers, message, retry_until,
-                    group_key, exclusive_key, lane, arrives_at
-                )
-                SELECT $1, b.ready_at, b.ready_at, $3, $4, $5, $6, b.headers, b.message, $7, b.group_key, b.exclusive_key,
-                    b.lane, CASE WHEN b.lane IS NOT NULL THEN $2 END
-                FROM (
-                    SELECT u.*, l.lane, CASE WHEN l.lane IS NULL THEN $2 ELSE 'infinity' END AS ready_at
-                    FROM unnest($8, $9, $10, $11) WITH ORDINALITY AS u (message, headers, group_key, exclusive_key, place)
-                    CROSS JOIN LATERAL (SELECT vtq._lane(u.group_key, u.exclusive_key) AS lane) AS l
-                    ORDER BY u.place
-                ) AS b
-                RETURNING m.msg_id
-            )
-            SELECT row_number() OVER (ORDER BY s.msg_id), s.msg_id, 'sent' FROM sent AS s
-        $sql$, queue)
-        USING due.enqueued_at, due.ready_at, due.level, max_attempts, policy, expires_at, retry_until, messages, headers,
-            group_keys, exclusive_keys;
-        RETURN;
-    END IF;
-    FOR item IN
-        SELECT u.*, vtq._lane(u.group_key, u.exclusive_key) AS lane
-        FROM unnest(messages, headers, unique_keys, group_keys, exclusive_keys) WITH ORDINALITY
-            AS u (message, headers, unique_key, group_key, exclusive_key, place)
-        ORDER BY u.place
+    SELECT i.ids, i.keys INTO ids, keys FROM vtq._insert_keyed(
+        queue, messages, headers, due.enqueued_at, due.ready_at, due.level, max_attempts, policy, expires_at, retry_until,
+        CASE WHEN has_keys THEN unique_keys END, until, unique_for, max_wait, group_keys, exclusive_keys
+    ) AS i;
+    FOR message IN
+        -- Of several with one key the first was sent. The ids of those without a key are drawn in order of place.
+        SELECT a.place, a.message, a.headers, a.unique_key, a.group_key, a.exclusive_key, g.msg_id
+        FROM (
+            SELECT b.*, row_number() OVER (PARTITION BY b.unique_key ORDER BY b.place) AS nth
+            FROM unnest(messages, headers, unique_keys, group_keys, exclusive_keys)
+                WITH ORDINALITY AS b (message, headers, unique_key, group_key, exclusive_key, place)
+        ) AS a
+        LEFT JOIN (
+            SELECT s.msg_id, s.unique_key, row_number() OVER (PARTITION BY s.unique_key ORDER BY s.msg_id) AS nth
+            FROM unnest(ids, keys) AS s (msg_id, unique_key)
+        ) AS g
+            ON g.nth = a.nth AND coalesce(g.unique_key, '') = coalesce(a.unique_key, '')
+        ORDER BY a.place
     LOOP
-        place := item.place;
-        IF item.unique_key IS NOT NULL THEN
-            SELECT t.msg_id, t.outcome INTO msg_id, outcome
-            FROM vtq._take_unique(
-                queue, item.unique_key, coalesce(on_conflict, 'skip'), item.message, item.headers, due.ready_at, max_wait
-            ) AS t;
-            IF msg_id IS NOT NULL THEN
-                RETURN NEXT;
-                CONTINUE;
-            END IF;
-        END IF;
-        EXECUTE format($sql$
-            INSERT INTO vtq.%1$I AS m (
-                enqueued_at, ready_at, vt, priority, max_attempts, policy, expires_at, headers, message, retry_until,
-                unique_key, unique_until, unique_for, debounce_until, group_key, exclusive_key, lane, arrives_at
-            )
-            VALUES ($1, $2, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
-            ON CONFLICT (unique_key) WHERE unique_key IS NOT NULL DO NOTHING
-            RETURNING m.msg_id
-        $sql$, queue)
-        INTO msg_id
-        USING due.enqueued_at, CASE WHEN item.lane IS NULL THEN due.ready_at ELSE 'infinity' END, due.level, max_attempts,
-            policy, expires_at, item.headers, item.message, retry_until, item.unique_key,
-            CASE WHEN item.unique_key IS NOT NULL THEN coalesce(unique_until, 'done') END, unique_for,
-            due.enqueued_at + max_wait, item.group_key, item.exclusive_key, item.lane,
-            CASE WHEN item.lane IS NOT NULL THEN due.ready_at END;
+        place := message.place;
+        msg_id := message.msg_id;
         outcome := 'sent';
-        IF msg_id IS NULL THEN
-            -- Somebody took the key between the look and the insert, and has committed by now: look again.
-            SELECT t.msg_id, t.outcome INTO msg_id, outcome
-            FROM vtq._take_unique(
-                queue, item.unique_key, coalesce(on_conflict, 'skip'), item.message, item.headers, due.ready_at, max_wait
-            ) AS t;
-        END IF;
+        WHILE msg_id IS NULL LOOP
+            taken := NULL;
+            SELECT t.msg_id, t.outcome INTO taken
+            FROM vtq._take_unique(queue, message.unique_key, how, message.message, message.headers, delay, max_wait) AS t;
+            IF how = 'error' AND taken.outcome = 'skipped' THEN
+                RAISE EXCEPTION '%unique_key "%" of queue "%" is taken by message %',
+                    CASE WHEN cardinality(messages) > 1 THEN format('message %s: ', place) ELSE '' END,
+                    message.unique_key, queue, taken.msg_id USING ERRCODE = 'VT007';
+            END IF;
+            outcome := coalesce(taken.outcome, 'sent');
+            IF outcome IN ('skipped', 'replaced') THEN
+                msg_id := taken.msg_id;
+                EXIT;
+            END IF;
+            SELECT i.ids[1] INTO msg_id FROM vtq._insert_keyed(
+                queue, ARRAY[message.message], ARRAY[message.headers], due.enqueued_at, due.ready_at, due.level,
+                max_attempts, policy, expires_at, retry_until, ARRAY[message.unique_key], until, unique_for, max_wait,
+                ARRAY[message.group_key], ARRAY[message.exclusive_key]
+            ) AS i;
+            -- Null: somebody took the key between the look and the insert, and has committed by now. Look again.
+            IF taken.outcome = 'superseded' AND msg_id IS NOT NULL THEN
+                PERFORM vtq._supersede(queue, taken.msg_id, msg_id);
+            END IF;
+        END LOOP;
         RETURN NEXT;
     END LOOP;
 END;

@@ -22,12 +22,18 @@ DECLARE
     recorded record;
 BEGIN
     EXECUTE format(
-        'SELECT a.outcome, a.vt FROM vtq.%I AS a WHERE a.msg_id = $1 AND a.read_ct = $2', queue || '_attempts'
+        'SELECT a.outcome, a.vt, a.reason FROM vtq.%I AS a WHERE a.msg_id = $1 AND a.read_ct = $2', queue || '_attempts'
     ) INTO recorded USING msg_id, read_ct;
     outcome := CASE
         WHEN asked = 'fail' AND recorded.outcome IN ('failed', 'panicked', 'timed_out')
-            THEN CASE WHEN recorded.vt IS NULL THEN 'dead' ELSE 'retry' END
-        WHEN asked = 'defer' AND recorded.outcome = 'deferred' THEN 'deferred'
+            THEN CASE
+                WHEN recorded.vt IS NOT NULL THEN 'retry'
+                -- Nobody else gives a failure a reason; see vtq._supersede.
+                WHEN recorded.reason IS NOT NULL THEN 'superseded'
+                ELSE 'dead'
+            END
+        WHEN asked = 'defer' AND recorded.outcome = 'deferred'
+            THEN CASE WHEN recorded.vt IS NULL THEN 'superseded' ELSE 'deferred' END
         WHEN asked = 'defer' AND recorded.outcome = 'expired' THEN 'dead'
         WHEN asked = 'dead_letter' AND recorded.outcome IN ('permanent', 'undecodable', 'expired', 'by_operator')
             THEN 'dead'

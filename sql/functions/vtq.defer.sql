@@ -6,7 +6,8 @@
 --                worker has begun to run; whoever reads next gets the same read_ct, and only this tells them
 --                apart. Null: not looked at
 --   returns  outcome 'deferred' with vt · 'dead' when the message would be due after its expires_at, or has run
---            before and would be due after its retry_until · 'stale' when the lease is not held. The same call again gets the same answer
+--            before and would be due after its retry_until · 'superseded' as in vtq.fail ·
+--            'stale' when the lease is not held. The same call again gets the same answer
 --   writes   vtq.<queue>, vtq.<queue>_attempts, vtq.<queue>_dlq
 --   index    primary key
 --   raises   VT001, 22023, VT004
@@ -45,8 +46,8 @@ BEGIN
         RETURN;
     END IF;
     PERFORM vtq._record(queue, msg_id, read_ct, lease.attempt, lease.started, 'deferred', vt, reason, NULL);
-    PERFORM vtq._requeue(queue, msg_id, vt, true);
-    outcome := 'deferred';
+    outcome := coalesce(vtq._requeue(queue, msg_id, vt, true), 'deferred');
+    vt := CASE outcome WHEN 'deferred' THEN vt END;
 END;
 $$;
 

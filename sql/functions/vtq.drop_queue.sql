@@ -17,6 +17,7 @@ BEGIN
     END IF;
     DELETE FROM vtq._rate AS r WHERE r.queue = drop_queue.queue;
     DELETE FROM vtq._sleeper AS s WHERE s.queue = drop_queue.queue;
+    DELETE FROM vtq._taken AS t WHERE t.queue = drop_queue.queue;
     EXECUTE format(
         'DROP TABLE IF EXISTS vtq.%I, vtq.%I, vtq.%I, vtq.%I',
         queue, queue || '_dlq', queue || '_archive', queue || '_attempts'

@@ -8,7 +8,8 @@
 --                apart. Null: not looked at
 --   returns  outcome 'retry' with vt, when it is due again · 'dead' when no run is left: the budget is spent, or
 --            the next run would come after expires_at or retry_until; a backoff with "on_deadline": "clamp" then has
---            one last try shortly before · 'stale' when the lease is not held; nothing has changed.
+--            one last try shortly before · 'superseded' when a newer copy of its unique_key, with unique_until started,
+--            goes before it: it is in the archive · 'stale' when the lease is not held; nothing has changed.
 --            The same call again gets the same answer and changes nothing
 --   writes   vtq.<queue>, vtq.<queue>_attempts, vtq.<queue>_dlq
 --   index    primary key
@@ -54,8 +55,8 @@ BEGIN
         queue, msg_id, read_ct, lease.attempt, lease.started, (vtq._clean_error(error)).outcome, vt, NULL, error
     );
     IF death IS NULL THEN
-        PERFORM vtq._requeue(queue, msg_id, vt, false);
-        outcome := 'retry';
+        outcome := coalesce(vtq._requeue(queue, msg_id, vt, false), 'retry');
+        vt := CASE outcome WHEN 'retry' THEN vt END;
     ELSE
         PERFORM vtq._bury(queue, ARRAY[msg_id], ARRAY[death], 'worker');
         outcome := 'dead';

@@ -2,7 +2,7 @@
 --   queue    queue name
 --   returns  {"ran", "partitions_dropped", "attempts_removed", "dead_removed", "compacted", "compaction"}; ran is
 --            false when another session is at it
---   writes   the four tables of the queue, vtq._queue
+--   writes   the four tables of the queue, vtq._queue, vtq._taken
 --   raises   VT001
 -- Any worker runs it now and then; one at a time by a lock that ends with the transaction. Rows go in batches of
 -- 10000, so that no call holds its locks for long: call it again while attempts_removed or dead_removed is 10000.
@@ -38,6 +38,7 @@ BEGIN
     IF has_dlq AND setting.dlq_retention IS NOT NULL THEN
         dead_ct := vtq.dlq_purge(queue, older_than => setting.dlq_retention);
     END IF;
+    PERFORM vtq._remove_taken(queue);
     PERFORM vtq._adopt(queue);
     compaction := vtq._compact(queue);
     UPDATE vtq._queue AS q SET maintained_at = clock_timestamp() WHERE q.queue = maintain.queue;

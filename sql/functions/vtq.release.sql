@@ -50,6 +50,10 @@ BEGIN
     $sql$, queue, queue || '_attempts')
     USING msg_ids, read_cts, clock_timestamp(), vtq._cut(reason, 1000), holder;
     IF FOUND THEN
+        EXECUTE format(
+            'SELECT count(vtq._retake_key($2, m.msg_id)) FROM vtq.%I AS m'
+            ' WHERE m.msg_id = ANY ($1) AND m.is_key_free AND m.vt = m.ready_at', queue
+        ) USING msg_ids, queue;
         PERFORM vtq._notify(queue);
     END IF;
 END;

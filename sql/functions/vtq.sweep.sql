@@ -113,6 +113,7 @@ BEGIN
         PERFORM vtq._bury(queue, ids, reasons, 'sweep');
         dead := dead + cardinality(ids);
     END LOOP;
+    PERFORM vtq._sweep_superseded(queue, started, qty);
 END;
 $$;
 

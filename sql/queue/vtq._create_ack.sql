@@ -45,7 +45,8 @@ BEGIN
                     ) AS lease
                     WHERE m.msg_id = lease.msg_id AND m.read_ct = lease.read_ct AND m.read_ct > 0
                         AND m.vt <> m.ready_at AND (m.holder = reader OR reader IS NULL)
-                    RETURNING m.msg_id, m.read_ct, m.vt, m.lane, m.lane_place
+                    RETURNING m.msg_id, m.read_ct, m.vt, m.lane, m.lane_place, m.unique_key, m.unique_until,
+                        m.unique_for
                 ),
                 late AS (
                     UPDATE vtq.%3$I AS a
@@ -56,7 +57,12 @@ BEGIN
                 SELECT array_agg(s.msg_id ORDER BY s.msg_id), array_agg(s.lane) FILTER (WHERE s.lane IS NOT NULL),
                     array_agg(coalesce(s.lane_place, s.msg_id)) FILTER (WHERE s.lane IS NOT NULL)
                 INTO ids, lanes, places
-                FROM settled AS s;
+                FROM settled AS s
+                WHERE CASE
+                    WHEN s.unique_for IS NOT NULL OR s.unique_until = 'started'
+                        THEN vtq._keep_key(%2$L, s.msg_id, s.unique_key, s.unique_for, started)
+                    ELSE true
+                END;
             ELSE
                 IF setting.archive_until <= started THEN
                     PERFORM vtq._archive_ahead(%2$L);
@@ -69,7 +75,7 @@ BEGIN
                     WHERE m.msg_id = lease.msg_id AND m.read_ct = lease.read_ct AND m.read_ct > 0 AND m.vt <> m.ready_at
                         AND (m.holder = reader OR reader IS NULL)
                     RETURNING m.msg_id, m.vt, m.enqueued_at, m.last_read_at, m.read_ct, m.refunded_ct, m.priority,
-                        m.unique_key, m.group_key, m.headers, m.message, m.lane, m.lane_place
+                        m.unique_key, m.unique_until, m.unique_for, m.group_key, m.headers, m.message, m.lane, m.lane_place
                 ),
                 archived AS (
                     INSERT INTO vtq.%4$I (
@@ -90,7 +96,12 @@ BEGIN
                 SELECT array_agg(s.msg_id ORDER BY s.msg_id), array_agg(s.lane) FILTER (WHERE s.lane IS NOT NULL),
                     array_agg(coalesce(s.lane_place, s.msg_id)) FILTER (WHERE s.lane IS NOT NULL)
                 INTO ids, lanes, places
-                FROM settled AS s;
+                FROM settled AS s
+                WHERE CASE
+                    WHEN s.unique_for IS NOT NULL OR s.unique_until = 'started'
+                        THEN vtq._keep_key(%2$L, s.msg_id, s.unique_key, s.unique_for, started)
+                    ELSE true
+                END;
             END IF;
             IF lanes IS NOT NULL THEN
                 PERFORM vtq.%5$I(lanes, places);

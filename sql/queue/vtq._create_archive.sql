@@ -21,10 +21,12 @@ BEGIN
             group_key text,
             headers jsonb,
             message jsonb NOT NULL,
+            superseded_by bigint,
             CONSTRAINT %2$I PRIMARY KEY (msg_id, archived_at)
         )
         PARTITION BY RANGE (archived_at);
-        COMMENT ON TABLE vtq.%1$I IS 'Settled messages of the queue, by day (UTC); days past archive_retention are dropped.'
+        COMMENT ON TABLE vtq.%1$I IS 'Settled messages of the queue, by day (UTC); days past archive_retention are dropped.';
+        COMMENT ON COLUMN vtq.%1$I.superseded_by IS 'The newer copy that it gave way to; null: it was done.'
     $sql$, queue || '_archive', '_' || queue || '_archive_pkey');
 END;
 $$;

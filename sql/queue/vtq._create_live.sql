@@ -27,6 +27,7 @@ BEGIN
             priority smallint NOT NULL DEFAULT 0,
             unstarted_ct smallint NOT NULL DEFAULT 0,
             is_suspect boolean NOT NULL DEFAULT false,
+            is_key_free boolean NOT NULL DEFAULT false,
             unique_key text,
             unique_until text,
             unique_for interval,
@@ -57,7 +58,8 @@ BEGIN
             toast.autovacuum_vacuum_cost_delay = 0
         );
         CREATE INDEX %4$I ON vtq.%1$I (priority, ready_at, msg_id);
-        CREATE UNIQUE INDEX %7$I ON vtq.%1$I (unique_key) WHERE unique_key IS NOT NULL;
+        CREATE UNIQUE INDEX %7$I ON vtq.%1$I (unique_key) WHERE unique_key IS NOT NULL AND NOT is_key_free;
+        CREATE INDEX %10$I ON vtq.%1$I (unique_key, msg_id) WHERE is_key_free;
         CREATE INDEX %8$I ON vtq.%1$I (arrives_at, msg_id) WHERE arrives_at IS NOT NULL;
         CREATE INDEX %9$I ON vtq.%1$I (lane, coalesce(lane_place, msg_id), msg_id)
             WHERE lane IS NOT NULL AND arrives_at IS NULL;
@@ -77,6 +79,7 @@ BEGIN
         COMMENT ON COLUMN vtq.%1$I.unique_key IS 'At most one live message has this key.';
         COMMENT ON COLUMN vtq.%1$I.unique_until IS 'When the key is free again: done, or started; null: no key.';
         COMMENT ON COLUMN vtq.%1$I.unique_for IS 'The key stays taken this long after success as well.';
+        COMMENT ON COLUMN vtq.%1$I.is_key_free IS 'It was started, and its key with unique_until started is free since then.';
         COMMENT ON COLUMN vtq.%1$I.debounce_until IS 'A send that replaces this message cannot move it past this instant.';
         COMMENT ON COLUMN vtq.%1$I.group_key IS 'Messages of one group run one after the other, in order.';
         COMMENT ON COLUMN vtq.%1$I.exclusive_key IS 'At most so many messages of one key run at once, in no order.';
@@ -97,7 +100,8 @@ BEGIN
         '_' || queue || '_seq',
         '_' || queue || '_unique',
         '_' || queue || '_arrivals',
-        '_' || queue || '_lanes'
+        '_' || queue || '_lanes',
+        '_' || queue || '_freed'
     );
     -- From PostgreSQL 15 on an unlogged table's sequence is unlogged too: a crash would start it again at 1, and new
     -- messages would bear the ids of dead letters and of attempts.

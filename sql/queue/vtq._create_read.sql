@@ -140,6 +140,11 @@ BEGIN
                                 m.ready_at, m.vt, m.read_ct, m.refunded_ct, m.started_read_ct, m.expires_at, m.retry_until
                             ), started
                         ) = 'ready'
+                        AND CASE
+                            WHEN m.is_key_free
+                                THEN vtq._superseder(%2$L, m.msg_id, m.unique_key) IS NULL
+                            ELSE true
+                        END
                     ORDER BY m.ready_at, m.msg_id
                     LIMIT wanted
                     FOR UPDATE SKIP LOCKED
@@ -154,7 +159,9 @@ BEGIN
                         -- A lease that lapsed before its run had started is refunded, and counted for itself.
                         refunded_ct = m.refunded_ct + (m.vt <> m.ready_at AND m.started_read_ct < m.read_ct)::integer,
                         unstarted_ct = m.unstarted_ct + (m.vt <> m.ready_at AND m.started_read_ct < m.read_ct)::integer,
-                        is_suspect = m.is_suspect OR (m.vt <> m.ready_at AND m.read_ct > 0)
+                        is_suspect = m.is_suspect OR (m.vt <> m.ready_at AND m.read_ct > 0),
+                        -- Where it changes nothing, the update stays HOT.
+                        is_key_free = m.is_key_free OR m.unique_until IS NOT DISTINCT FROM 'started'
                     WHERE m.ctid = ANY (ARRAY(SELECT p.tid FROM picked AS p))
                     RETURNING m.msg_id, m.read_ct, m.read_ct - m.refunded_ct AS attempt, m.ready_at, m.enqueued_at,
                         m.last_read_at, m.vt, m.headers, m.message, m.priority,

@@ -34,6 +34,11 @@ async fn sql_api_shows_what_the_database_answers() {
 }
 
 #[tokio::test]
+async fn keys_and_order_show_what_the_database_answers() {
+    check(&page!("keys-and-order.md"), Session::plain).await;
+}
+
+#[tokio::test]
 async fn states_in_sql_show_what_the_database_answers() {
     check(&page!("states.md"), Session::plain).await;
 }

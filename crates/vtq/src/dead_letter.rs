@@ -145,6 +145,19 @@ pub(crate) async fn redrive_all<C: GenericClient>(
     Ok(moved.unsigned_abs())
 }
 
+/// Counts those that cannot be sent back.
+pub(crate) async fn redrive_taken<C: GenericClient>(
+    client: &C,
+    queue: &QueueName,
+    filter: &RedriveFilter,
+) -> Result<u64> {
+    let filter = payload::encode("filter", &filter.0)?;
+    let params: [Param<'_>; 2] = [(&queue.as_str(), Type::TEXT), (&Json(&filter), Type::JSONB)];
+    let what = format!("count in queue `{queue}`");
+    let taken: i64 = call::value(client, &what, crate::sql::REDRIVE_TAKEN, &params).await?;
+    Ok(taken.unsigned_abs())
+}
+
 /// Removes one, or one batch.
 pub(crate) async fn dlq_purge<C: GenericClient>(
     client: &C,

@@ -43,6 +43,8 @@ pub enum ErrorKind {
     TableMissing,
     /// The state of the queue or the message does not allow this.
     Refused,
+    /// Another message has the unique key; the text names it.
+    KeyTaken,
     /// The role lacks a privilege, or the server did not let it in.
     PermissionDenied,
     /// A time limit ran out; the text says which step and which limit. The statement may still have run.
@@ -307,6 +309,7 @@ fn kind_of(code: &str, message: &str) -> ErrorKind {
         "VT004" => ErrorKind::TableMissing,
         "VT005" => ErrorKind::Refused,
         "VT006" => ErrorKind::ScheduleNotFound,
+        "VT007" => ErrorKind::KeyTaken,
         "22023" => ErrorKind::InvalidArgument,
         // Not JSON · U+0000 · number out of range · NUL byte or not UTF-8 · jsonb's own limits · nested too deep.
         "22P02" | "22P05" | "22003" | "22021" | "54000" | "54001" => ErrorKind::InvalidPayload,

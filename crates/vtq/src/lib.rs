@@ -40,7 +40,7 @@ pub use payload::MAX_MESSAGE_BYTES;
 pub use queue::{Exact, Queue};
 pub use read::ReadOptions;
 pub use schedule::{Cron, Missed, Schedule, ScheduleInfo, ScheduleState};
-pub use send::{Outgoing, SendOptions};
+pub use send::{OnConflict, Outgoing, SendOptions, SendOutcome, SendReport, UniqueUntil};
 pub use settle::{Fate, Settled};
 pub use worker::{
     CancelCause, Capsule, Context, Ending, Handler, IntoOutcome, Outcome, Stopped, WakeUp, Worker,

@@ -26,7 +26,7 @@ use crate::message::{Lease, Message, MessageId};
 use crate::name::QueueName;
 use crate::queue::Queue;
 use crate::read::{self, ReadOptions};
-use crate::send::{self, Outgoing, SendOptions};
+use crate::send::{self, Outgoing, SendOptions, SendReport};
 use crate::settle::{self, Fate, Settled};
 
 /// A queue on a connection or transaction of the caller's own. Made by [`Queue::on`].
@@ -60,6 +60,20 @@ impl<C: GenericClient> QueueOn<'_, C> {
     /// As [`Queue::send_batch`].
     pub async fn send_batch(&self, messages: &[Outgoing], options: &SendOptions) -> Result<Vec<MessageId>> {
         send::send_batch(self.client, self.name, messages, options).await
+    }
+
+    /// As [`Queue::send_report`].
+    pub async fn send_report(&self, message: &Outgoing, options: &SendOptions) -> Result<SendReport> {
+        send::send_report(self.client, self.name, message, options).await
+    }
+
+    /// As [`Queue::send_batch_report`].
+    pub async fn send_batch_report(
+        &self,
+        messages: &[Outgoing],
+        options: &SendOptions,
+    ) -> Result<Vec<SendReport>> {
+        send::send_batch_report(self.client, self.name, messages, options).await
     }
 
     /// As [`Queue::read`]. The messages are locked, and seen by nobody else, until the transaction ends; after a

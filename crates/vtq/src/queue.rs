@@ -17,7 +17,7 @@ use crate::lint::{self, Finding, TimeToDeadLetter};
 use crate::message::{Lease, Message, MessageId};
 use crate::name::QueueName;
 use crate::read::{self, ReadOptions};
-use crate::send::{self, Outgoing, SendOptions};
+use crate::send::{self, Outgoing, SendOptions, SendReport};
 use crate::settle::{self, Fate, Settled};
 
 /// One queue. Cheap to clone.
@@ -162,6 +162,54 @@ impl Queue {
         run!(self, "send to", send::send_batch, &self.name, messages, options)
     }
 
+    /// Sends one message, and tells whether it is new: its unique key may be taken.
+    ///
+    /// # Errors
+    /// [`ErrorKind::KeyTaken`](crate::ErrorKind::KeyTaken) with [`OnConflict::Error`](crate::OnConflict::Error).
+    /// # SQL
+    /// `sql/functions/vtq.send_report.sql`
+    pub async fn send_report(&self, message: &Outgoing, options: &SendOptions) -> Result<SendReport> {
+        run!(self, "send to", send::send_report, &self.name, message, options)
+    }
+
+    /// Sends many messages, and tells of each whether it is new, in the order of the messages.
+    ///
+    /// What cannot be sent fails the whole; only a taken key does not, unless
+    /// [`OnConflict::Error`](crate::OnConflict::Error) asks for it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::KeyTaken`](crate::ErrorKind::KeyTaken); [`Error::index`](crate::Error::index) names the message
+    /// that is to blame, where one is.
+    /// # SQL
+    /// `sql/functions/vtq.send_batch_report.sql`
+    pub async fn send_batch_report(
+        &self,
+        messages: &[Outgoing],
+        options: &SendOptions,
+    ) -> Result<Vec<SendReport>> {
+        run!(self, "send to", send::send_batch_report, &self.name, messages, options)
+    }
+
+    /// Sends whatever can be sent, and tells of each element what became of it, in their order.
+    ///
+    /// An element that is an error, as [`Outgoing::new`] makes of what JSON cannot hold, is its own answer; so is one
+    /// that the database refuses, and with [`OnConflict::Error`](crate::OnConflict::Error) one whose key is taken.
+    /// The others are sent, all of them or none. There is no such method on a transaction of your own, which the first
+    /// refusal would abort.
+    ///
+    /// # Errors
+    /// Of the call: what keeps all of the elements from being sent. Of an element: as above, with
+    /// [`Error::index`](crate::Error::index).
+    /// # SQL
+    /// `sql/functions/vtq.send_batch_report.sql`
+    pub async fn send_each(
+        &self,
+        messages: Vec<Result<Outgoing>>,
+        options: &SendOptions,
+    ) -> Result<Vec<Result<SendReport>>> {
+        run!(self, "send to", send::send_each, &self.name, messages, options)
+    }
+
     /// Leases up to `qty` visible messages and hides them for the visibility timeout.
     ///
     /// Returns between 0 and `qty` messages in hand-out order: by priority level, then whichever has been ready
@@ -296,6 +344,14 @@ impl Queue {
     /// `sql/functions/vtq.redrive_all.sql`
     pub async fn redrive_all(&self, qty: u16, filter: &RedriveFilter) -> Result<u64> {
         run!(self, "redrive in", dead_letter::redrive_all, &self.name, qty, filter)
+    }
+
+    /// Counts the dead letters that cannot be sent back, since another message has their unique key.
+    ///
+    /// # SQL
+    /// `sql/functions/vtq.redrive_taken.sql`
+    pub async fn redrive_taken(&self, filter: &RedriveFilter) -> Result<u64> {
+        run!(self, "count in", dead_letter::redrive_taken, &self.name, filter)
     }
 
     /// Removes dead letters for good, up to `qty` (1 to 10000). Returns how many; call it until that is 0.

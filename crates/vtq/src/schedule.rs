@@ -277,7 +277,7 @@ async fn add<C: GenericClient>(client: &C, schedule: &Schedule) -> Result<Create
         (&schedule.name, Type::TEXT),
         (&schedule.cron, Type::TEXT),
         (&schedule.queue, Type::TEXT),
-        (&Json(schedule.message.body()), Type::JSONB),
+        (&Json(&schedule.message.body), Type::JSONB),
         (&schedule.timezone, Type::TEXT),
         (&missed, Type::TEXT),
         (&cap, Type::INT4),

@@ -1,203 +1,178 @@
 //! Sending.
 
-use std::fmt;
-use std::time::Duration;
+mod key;
+mod options;
+mod outgoing;
 
 use chrono::{DateTime, Utc};
-use serde::Serialize;
-use serde_json::{Map, Value};
-use tokio_postgres::GenericClient;
-use tokio_postgres::types::Type;
+use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::{GenericClient, Row};
 
-use crate::backoff::Backoff;
+use self::key::Keys;
+pub use self::key::{OnConflict, SendOutcome, SendReport, UniqueUntil};
+pub use self::options::SendOptions;
+pub use self::outgoing::Outgoing;
 use crate::call::{self, Param};
 use crate::error::{Error, ErrorKind, Result};
 use crate::message::MessageId;
 use crate::name::QueueName;
-use crate::payload;
 use crate::wire::{Interval, Json};
 
-/// What a send says about its message; the queue's settings fill in the rest.
-///
-/// `Debug` shows how many headers there are, and not what is in them.
-#[derive(Clone, Default)]
-#[non_exhaustive]
-pub struct SendOptions {
-    headers: Map<String, Value>,
-    delay: Option<Duration>,
-    visible_at: Option<DateTime<Utc>>,
-    priority: Option<i16>,
-    max_attempts: Option<u16>,
-    backoff: Option<Backoff>,
-    timeout: Option<Option<Duration>>,
-    expires_at: Option<DateTime<Utc>>,
-}
-
-impl SendOptions {
-    /// Starts with nothing set.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Adds a header. Keys that begin with `vtq_` are vtq's own and are refused.
-    pub fn header(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
-        self.headers.insert(name.into(), value.into());
-        self
-    }
-
-    /// Sets all headers at once.
-    pub fn headers(mut self, headers: Map<String, Value>) -> Self {
-        self.headers = headers;
-        self
-    }
-
-    /// Makes the message due this long after the call. Default: at once. At most 36500 days.
-    pub fn delay(mut self, delay: Duration) -> Self {
-        self.delay = Some(delay);
-        self
-    }
-
-    /// Makes the message due at this instant, which excludes a delay; one that is past means at once.
-    pub fn visible_at(mut self, visible_at: DateTime<Utc>) -> Self {
-        self.visible_at = Some(visible_at);
-        self
-    }
-
-    /// Sets the level. Default: 0, or the queue's last level where it has no 0.
-    pub fn priority(mut self, priority: i16) -> Self {
-        self.priority = Some(priority);
-        self
-    }
-
-    /// Sets how many runs are allowed, the first included; 1 to 32767. Default: the queue's.
-    pub fn max_attempts(mut self, max_attempts: u16) -> Self {
-        self.max_attempts = Some(max_attempts);
-        self
-    }
-
-    /// Sets the backoff of this message. Default: the queue's.
-    pub fn backoff(mut self, backoff: Backoff) -> Self {
-        self.backoff = Some(backoff);
-        self
-    }
-
-    /// Sets how long one run of this message may take; `None`: no limit. Default: the queue's.
-    pub fn timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
-        self.timeout = Some(timeout.into());
-        self
-    }
-
-    /// Forbids to start the message after this instant.
-    pub fn expires_at(mut self, expires_at: DateTime<Utc>) -> Self {
-        self.expires_at = Some(expires_at);
-        self
-    }
-
-    fn policy(&self) -> Result<Option<String>> {
-        let mut policy = Map::new();
-        if let Some(backoff) = &self.backoff {
-            let value =
-                serde_json::to_value(backoff).map_err(|error| Error::invalid(format!("backoff: {error}")))?;
-            policy.insert("backoff".into(), value);
-        }
-        if let Some(timeout) = self.timeout {
-            policy.insert("timeout".into(), timeout.map(|limit| limit.as_secs_f64()).into());
-        }
-        if policy.is_empty() { Ok(None) } else { payload::encode("policy", &policy).map(Some) }
-    }
-
-    fn headers_text(&self) -> Result<Option<String>> {
-        if self.headers.is_empty() { Ok(None) } else { payload::encode("headers", &self.headers).map(Some) }
-    }
-}
-
-impl fmt::Debug for SendOptions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SendOptions")
-            .field("headers", &self.headers.len())
-            .field("delay", &self.delay)
-            .field("visible_at", &self.visible_at)
-            .field("priority", &self.priority)
-            .field("max_attempts", &self.max_attempts)
-            .field("backoff", &self.backoff)
-            .field("timeout", &self.timeout)
-            .field("expires_at", &self.expires_at)
-            .finish()
-    }
-}
-
-/// One message of a batch: its body and its own headers.
-///
-/// `Debug` shows how long they are, and not what is in them.
-#[derive(Clone, Default)]
-pub struct Outgoing {
-    body: String,
+/// What a send says about all of its messages, as values that the wire takes.
+struct Shared<'a> {
     headers: Option<String>,
-}
-
-impl Outgoing {
-    /// Makes a message of anything that `serde` can write.
-    ///
-    /// # Errors
-    /// [`ErrorKind::InvalidPayload`] for what JSON or `jsonb` cannot hold, with the place in the message.
-    pub fn new(message: &(impl Serialize + ?Sized)) -> Result<Self> {
-        Ok(Self { body: payload::encode("message", message)?, headers: None })
-    }
-
-    /// Makes a message of JSON text, which is sent as it is.
-    ///
-    /// # Errors
-    /// [`ErrorKind::InvalidPayload`] for text that is no JSON, or that `jsonb` cannot hold.
-    pub fn from_json(text: impl Into<String>) -> Result<Self> {
-        let body = text.into();
-        payload::check_text("message", &body)?;
-        Ok(Self { body, headers: None })
-    }
-
-    /// Returns the body, as JSON text.
-    pub(crate) fn body(&self) -> &str {
-        &self.body
-    }
-
-    /// Gives the message headers of its own.
-    ///
-    /// # Errors
-    /// [`ErrorKind::InvalidPayload`] for what `jsonb` cannot hold.
-    pub fn headers(mut self, headers: &Map<String, Value>) -> Result<Self> {
-        self.headers = Some(payload::encode("headers", headers)?);
-        Ok(self)
-    }
-}
-
-impl fmt::Debug for Outgoing {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Outgoing")
-            .field("body_bytes", &self.body.len())
-            .field("headers_bytes", &self.headers.as_ref().map(String::len))
-            .finish()
-    }
-}
-
-/// The parameters behind the body and the headers, which a single send and a batch share.
-struct Rest {
     delay: Option<Interval>,
     visible_at: Option<DateTime<Utc>>,
     priority: Option<i32>,
     max_attempts: Option<i32>,
     policy: Option<String>,
     expires_at: Option<DateTime<Utc>>,
+    retry_until: Option<DateTime<Utc>>,
+    keys: &'a Keys,
+    unique_until: Option<&'static str>,
+    unique_for: Option<Interval>,
+    on_conflict: Option<&'static str>,
+    max_wait: Option<Interval>,
 }
 
-impl Rest {
-    fn of(options: &SendOptions) -> Result<Self> {
+impl<'a> Shared<'a> {
+    fn of(options: &'a SendOptions) -> Result<Self> {
         Ok(Self {
+            headers: options.headers_text()?,
             delay: options.delay.map(Interval),
             visible_at: options.visible_at,
             priority: options.priority.map(i32::from),
             max_attempts: options.max_attempts.map(i32::from),
             policy: options.policy()?,
             expires_at: options.expires_at,
+            retry_until: options.retry_until,
+            keys: &options.keys,
+            unique_until: options.unique_until.map(UniqueUntil::text),
+            unique_for: options.unique_for.map(Interval),
+            on_conflict: options.on_conflict.map(OnConflict::text),
+            max_wait: options.max_wait.map(Interval),
         })
+    }
+
+    /// The headers of a message: its own, or else those of all.
+    fn headers_of<'b>(&'b self, message: &'b Outgoing) -> Option<Json<'b>> {
+        message.headers.as_deref().or(self.headers.as_deref()).map(Json)
+    }
+
+    /// A key of a message: its own, or else that of all.
+    fn key_of<'b>(&'b self, message: &'b Outgoing, of: fn(&Keys) -> &Option<String>) -> Option<&'b str> {
+        of(&message.keys).as_deref().or(of(self.keys).as_deref())
+    }
+
+    /// Runs a statement whose parameters are those of `vtq.send` or `vtq.send_batch`, in their order.
+    async fn run<C: GenericClient, B: Body>(
+        &self,
+        client: &C,
+        queue: &QueueName,
+        what: &str,
+        statement: &str,
+        body: &B,
+    ) -> Result<Vec<Row>> {
+        let policy = self.policy.as_deref().map(Json);
+        let params: [Param<'_>; 17] = [
+            (&queue.as_str(), Type::TEXT),
+            (body.messages(), B::JSON),
+            (body.headers(), B::JSON),
+            (&self.delay, Type::INTERVAL),
+            (&self.visible_at, Type::TIMESTAMPTZ),
+            (&self.priority, Type::INT4),
+            (&self.max_attempts, Type::INT4),
+            (&policy, Type::JSONB),
+            (&self.expires_at, Type::TIMESTAMPTZ),
+            (&self.retry_until, Type::TIMESTAMPTZ),
+            (body.unique_keys(), B::TEXT),
+            (&self.unique_until, Type::TEXT),
+            (&self.unique_for, Type::INTERVAL),
+            (&self.on_conflict, Type::TEXT),
+            (&self.max_wait, Type::INTERVAL),
+            (body.group_keys(), B::TEXT),
+            (body.exclusive_keys(), B::TEXT),
+        ];
+        call::rows(client, what, statement, &params).await
+    }
+}
+
+/// The parameters that are of one message in a single send, and arrays in a batch.
+trait Body {
+    const JSON: Type;
+    const TEXT: Type;
+    fn messages(&self) -> &(dyn ToSql + Sync);
+    fn headers(&self) -> &(dyn ToSql + Sync);
+    fn unique_keys(&self) -> &(dyn ToSql + Sync);
+    fn group_keys(&self) -> &(dyn ToSql + Sync);
+    fn exclusive_keys(&self) -> &(dyn ToSql + Sync);
+}
+
+struct Parts<M, H, K> {
+    messages: M,
+    headers: H,
+    unique_keys: K,
+    group_keys: K,
+    exclusive_keys: K,
+}
+
+macro_rules! body {
+    ($parts:ty, $json:expr, $text:expr) => {
+        impl Body for $parts {
+            const JSON: Type = $json;
+            const TEXT: Type = $text;
+            fn messages(&self) -> &(dyn ToSql + Sync) {
+                &self.messages
+            }
+            fn headers(&self) -> &(dyn ToSql + Sync) {
+                &self.headers
+            }
+            fn unique_keys(&self) -> &(dyn ToSql + Sync) {
+                &self.unique_keys
+            }
+            fn group_keys(&self) -> &(dyn ToSql + Sync) {
+                &self.group_keys
+            }
+            fn exclusive_keys(&self) -> &(dyn ToSql + Sync) {
+                &self.exclusive_keys
+            }
+        }
+    };
+}
+
+type One<'a> = Parts<Json<'a>, Option<Json<'a>>, Option<&'a str>>;
+body!(One<'_>, Type::JSONB, Type::TEXT);
+
+type Many<'a> = Parts<Vec<Json<'a>>, Option<Vec<Option<Json<'a>>>>, Option<Vec<Option<&'a str>>>>;
+body!(Many<'_>, Type::JSONB_ARRAY, Type::TEXT_ARRAY);
+
+impl<'a> One<'a> {
+    fn of(message: &'a Outgoing, shared: &'a Shared<'_>) -> Self {
+        Self {
+            messages: Json(&message.body),
+            headers: shared.headers_of(message),
+            unique_keys: shared.key_of(message, |keys| &keys.unique),
+            group_keys: shared.key_of(message, |keys| &keys.group),
+            exclusive_keys: shared.key_of(message, |keys| &keys.exclusive),
+        }
+    }
+}
+
+impl<'a> Many<'a> {
+    fn of(messages: &'a [Outgoing], shared: &'a Shared<'_>) -> Self {
+        /// An array of which no element says anything is left out.
+        fn said<T>(all: impl Iterator<Item = Option<T>> + Clone) -> Option<Vec<Option<T>>> {
+            all.clone().any(|one| one.is_some()).then(|| all.collect())
+        }
+        let keys =
+            |of: fn(&Keys) -> &Option<String>| said(messages.iter().map(move |one| shared.key_of(one, of)));
+        Self {
+            messages: messages.iter().map(|message| Json(&message.body)).collect(),
+            headers: said(messages.iter().map(|message| shared.headers_of(message))),
+            unique_keys: keys(|keys| &keys.unique),
+            group_keys: keys(|keys| &keys.group),
+            exclusive_keys: keys(|keys| &keys.exclusive),
+        }
     }
 }
 
@@ -209,27 +184,25 @@ pub(crate) async fn send<C: GenericClient>(
     options: &SendOptions,
 ) -> Result<MessageId> {
     let what = format!("send to queue `{queue}`");
-    let rest = Rest::of(options)?;
-    let own = match &message.headers {
-        Some(own) => Some(own.clone()),
-        None => options.headers_text()?,
-    };
-    let (headers, policy) = (own.as_deref().map(Json), rest.policy.as_deref().map(Json));
-    let params: [Param<'_>; 9] = [
-        (&queue.as_str(), Type::TEXT),
-        (&Json(&message.body), Type::JSONB),
-        (&headers, Type::JSONB),
-        (&rest.delay, Type::INTERVAL),
-        (&rest.visible_at, Type::TIMESTAMPTZ),
-        (&rest.priority, Type::INT4),
-        (&rest.max_attempts, Type::INT4),
-        (&policy, Type::JSONB),
-        (&rest.expires_at, Type::TIMESTAMPTZ),
-    ];
-    call::value(client, &what, crate::sql::SEND, &params).await
+    let shared = Shared::of(options)?;
+    let rows = shared.run(client, queue, &what, crate::sql::SEND, &One::of(message, &shared)).await?;
+    call::column(only(&rows, &what)?, 0, &what)
 }
 
-/// Sends many, all or none; a message without headers of its own has those of the options.
+/// Sends one message, and tells whether it is new.
+pub(crate) async fn send_report<C: GenericClient>(
+    client: &C,
+    queue: &QueueName,
+    message: &Outgoing,
+    options: &SendOptions,
+) -> Result<SendReport> {
+    let what = format!("send to queue `{queue}`");
+    let shared = Shared::of(options)?;
+    let rows = shared.run(client, queue, &what, crate::sql::SEND_REPORT, &One::of(message, &shared)).await?;
+    report(only(&rows, &what)?, &what)
+}
+
+/// Sends many, all or none; a message without headers or keys of its own has those of the options.
 pub(crate) async fn send_batch<C: GenericClient>(
     client: &C,
     queue: &QueueName,
@@ -237,27 +210,106 @@ pub(crate) async fn send_batch<C: GenericClient>(
     options: &SendOptions,
 ) -> Result<Vec<MessageId>> {
     let what = format!("send {} messages to queue `{queue}`", messages.len());
-    let rest = Rest::of(options)?;
-    let shared = options.headers_text()?;
-    let bodies: Vec<Json<'_>> = messages.iter().map(|message| Json(&message.body)).collect();
-    let headers: Vec<Option<Json<'_>>> =
-        messages.iter().map(|message| message.headers.as_deref().or(shared.as_deref()).map(Json)).collect();
-    let headers = headers.iter().any(Option::is_some).then_some(headers);
-    let policy = rest.policy.as_deref().map(Json);
-    let params: [Param<'_>; 9] = [
-        (&queue.as_str(), Type::TEXT),
-        (&bodies, Type::JSONB_ARRAY),
-        (&headers, Type::JSONB_ARRAY),
-        (&rest.delay, Type::INTERVAL),
-        (&rest.visible_at, Type::TIMESTAMPTZ),
-        (&rest.priority, Type::INT4),
-        (&rest.max_attempts, Type::INT4),
-        (&policy, Type::JSONB),
-        (&rest.expires_at, Type::TIMESTAMPTZ),
-    ];
-    match call::values(client, &what, crate::sql::SEND_BATCH, &params).await {
+    let rows = batch(client, queue, messages, options, &what, crate::sql::SEND_BATCH).await?;
+    rows.iter().map(|row| call::column(row, 0, &what)).collect()
+}
+
+/// Sends many, all or none but those whose key is taken, and tells of each whether it is new.
+pub(crate) async fn send_batch_report<C: GenericClient>(
+    client: &C,
+    queue: &QueueName,
+    messages: &[Outgoing],
+    options: &SendOptions,
+) -> Result<Vec<SendReport>> {
+    let what = format!("send {} messages to queue `{queue}`", messages.len());
+    let rows = batch(client, queue, messages, options, &what, crate::sql::SEND_BATCH_REPORT).await?;
+    rows.iter().map(|row| report(row, &what)).collect()
+}
+
+async fn batch<C: GenericClient>(
+    client: &C,
+    queue: &QueueName,
+    messages: &[Outgoing],
+    options: &SendOptions,
+    what: &str,
+    statement: &str,
+) -> Result<Vec<Row>> {
+    let shared = Shared::of(options)?;
+    match shared.run(client, queue, what, statement, &Many::of(messages, &shared)).await {
         Err(error) if error.kind() == ErrorKind::InvalidPayload => Err(blame(messages, error)),
+        Err(error) if error.kind() == ErrorKind::KeyTaken => Err(named(error)),
         answer => answer,
+    }
+}
+
+/// Sends whatever can be sent, and tells of each element what became of it; see [`crate::Queue::send_each`].
+pub(crate) async fn send_each<C: GenericClient>(
+    client: &C,
+    queue: &QueueName,
+    messages: Vec<Result<Outgoing>>,
+    options: &SendOptions,
+) -> Result<Vec<Result<SendReport>>> {
+    let is_strict = options.on_conflict == Some(OnConflict::Error);
+    // A taken key must not undo the others: it is skipped, and told as the error that it is.
+    let lenient = if is_strict { &options.clone().on_conflict(OnConflict::Skip) } else { options };
+    let mut answers: Vec<Option<Result<SendReport>>> = messages.iter().map(|_| None).collect();
+    let mut good = Vec::new();
+    let mut places = Vec::new();
+    for (place, message) in messages.into_iter().enumerate() {
+        match message {
+            Ok(message) => {
+                places.push(place);
+                good.push(message);
+            }
+            Err(error) => answers[place] = Some(Err(error.at(place))),
+        }
+    }
+    let reports = loop {
+        match send_batch_report(client, queue, &good, lenient).await {
+            Ok(reports) => break reports,
+            // Refused by the database, and nothing was sent: try without it.
+            Err(error) if error.kind() == ErrorKind::InvalidPayload => match error.index() {
+                Some(index) => {
+                    let place = places.remove(index);
+                    good.remove(index);
+                    answers[place] = Some(Err(error.at(place)));
+                }
+                None => return Err(error),
+            },
+            Err(error) => return Err(error),
+        }
+    };
+    for (place, report) in places.into_iter().zip(reports) {
+        answers[place] = Some(if is_strict && !report.outcome.is_new() {
+            let sentence = format!("the unique_key is taken by message {}", report.id);
+            Err(Error::new(ErrorKind::KeyTaken, sentence).at(place))
+        } else {
+            Ok(report)
+        });
+    }
+    let missing = || Err(Error::new(ErrorKind::Database, "the database left a message unanswered"));
+    Ok(answers.into_iter().map(|answer| answer.unwrap_or_else(missing)).collect())
+}
+
+fn only<'a>(rows: &'a [Row], what: &str) -> Result<&'a Row> {
+    rows.first().ok_or_else(|| Error::new(ErrorKind::Database, format!("cannot {what}: no answer")))
+}
+
+fn report(row: &Row, what: &str) -> Result<SendReport> {
+    let word: String = call::column(row, 1, what)?;
+    let outcome = SendOutcome::of(&word).ok_or_else(|| {
+        Error::new(ErrorKind::Database, format!("the database answered `{word}` to a send"))
+    })?;
+    Ok(SendReport { id: call::column(row, 0, what)?, outcome })
+}
+
+/// The sentence begins with the place of the message, 1 for the first.
+fn named(error: Error) -> Error {
+    let text = error.to_string();
+    let place = text.strip_prefix("message ").and_then(|rest| rest.split_once(": "));
+    match place.and_then(|(place, _)| place.parse::<usize>().ok()) {
+        Some(place) if place > 0 => error.at(place - 1),
+        _ => error.at(0),
     }
 }
 

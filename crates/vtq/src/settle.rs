@@ -35,6 +35,8 @@ pub enum Fate {
     },
     /// It is among the dead letters: no run is left.
     Dead,
+    /// It is in the archive: a newer message with its unique key goes before it.
+    Superseded,
     /// The lease was not held. Nothing has changed.
     LeaseLost,
 }
@@ -202,6 +204,7 @@ fn fate(row: &Row, what: &str) -> Result<Fate> {
     Ok(match outcome.as_str() {
         "retry" | "deferred" => Fate::Again { visible_at: call::column(row, 1, what)? },
         "dead" => Fate::Dead,
+        "superseded" => Fate::Superseded,
         "stale" => Fate::LeaseLost,
         other => {
             return Err(Error::new(

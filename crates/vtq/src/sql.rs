@@ -29,6 +29,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
             "schema/vtq._queue",
             "schema/vtq._rate",
             "schema/vtq._sleeper",
+            "schema/vtq._taken",
             "schema/vtq._worker",
         ),
     },
@@ -86,9 +87,12 @@ pub(crate) const FUNCTIONS: &[File] = files!(
     "functions/vtq._fire",
     "functions/vtq._hold_back",
     "functions/vtq._holder",
+    "functions/vtq._insert_keyed",
     "functions/vtq._is_rate",
     "functions/vtq._is_whole",
     "functions/vtq._iso",
+    "functions/vtq._keep_key",
+    "functions/vtq._key_holder",
     "functions/vtq._key_slot",
     "functions/vtq._late",
     "functions/vtq._layers",
@@ -96,6 +100,8 @@ pub(crate) const FUNCTIONS: &[File] = files!(
     "functions/vtq._leave",
     "functions/vtq._lint_options",
     "functions/vtq._lock_lease",
+    "functions/vtq._letter_filter",
+    "functions/vtq._look_again",
     "functions/vtq._no_queue",
     "functions/vtq._no_schedule",
     "functions/vtq._notify",
@@ -106,7 +112,9 @@ pub(crate) const FUNCTIONS: &[File] = files!(
     "functions/vtq._redrives",
     "functions/vtq._refuse_contradiction",
     "functions/vtq._remove_attempts",
+    "functions/vtq._remove_taken",
     "functions/vtq._requeue",
+    "functions/vtq._retake_key",
     "functions/vtq._return",
     "functions/vtq._rise",
     "functions/vtq._schedule_failed",
@@ -115,8 +123,12 @@ pub(crate) const FUNCTIONS: &[File] = files!(
     "functions/vtq._send_scheduled",
     "functions/vtq._settled_before",
     "functions/vtq._spend",
+    "functions/vtq._supersede",
+    "functions/vtq._superseder",
+    "functions/vtq._sweep_superseded",
     "functions/vtq._take_unique",
     "functions/vtq._unpause_groups",
+    "functions/vtq._untaken",
     "functions/vtq._waits_for",
     "functions/vtq._why",
     "functions/vtq.ack",
@@ -143,6 +155,7 @@ pub(crate) const FUNCTIONS: &[File] = files!(
     "functions/vtq.read",
     "functions/vtq.redrive",
     "functions/vtq.redrive_all",
+    "functions/vtq.redrive_taken",
     "functions/vtq.release",
     "functions/vtq.resume",
     "functions/vtq.run_now",
@@ -154,6 +167,8 @@ pub(crate) const FUNCTIONS: &[File] = files!(
     "functions/vtq.schedule_run",
     "functions/vtq.send",
     "functions/vtq.send_batch",
+    "functions/vtq.send_batch_report",
+    "functions/vtq.send_report",
     "functions/vtq.set_queue",
     "functions/vtq.simulate_backoff",
     "functions/vtq.sweep",
@@ -199,8 +214,16 @@ INSERT INTO vtq._migration AS m (version, name, checksum, vtq_version) VALUES ($
 ON CONFLICT (version) DO UPDATE SET checksum = excluded.checksum, vtq_version = excluded.vtq_version, \
 applied_at = clock_timestamp()";
 
-pub(crate) const SEND: &str = "SELECT vtq.send($1, $2, $3, $4, $5, $6, $7, $8, $9)";
-pub(crate) const SEND_BATCH: &str = "SELECT vtq.send_batch($1, $2, $3, $4, $5, $6, $7, $8, $9)";
+pub(crate) const SEND: &str = "\
+SELECT vtq.send($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)";
+pub(crate) const SEND_REPORT: &str = "\
+SELECT msg_id, outcome FROM vtq.send_report($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, \
+$17)";
+pub(crate) const SEND_BATCH: &str = "\
+SELECT vtq.send_batch($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)";
+pub(crate) const SEND_BATCH_REPORT: &str = "\
+SELECT msg_id, outcome FROM vtq.send_batch_report($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, \
+$16, $17) ORDER BY place";
 pub(crate) const READ: &str = "\
 SELECT msg_id, read_ct, attempt, ready_at, enqueued_at, last_read_at, vt, headers, message, priority, timeout, \
 is_suspect FROM vtq.read($1, $2, $3)";
@@ -230,6 +253,7 @@ pub(crate) const CANCEL: &str = "SELECT vtq.cancel($1, $2)";
 pub(crate) const RUN_NOW: &str = "SELECT vtq.run_now($1, $2)";
 pub(crate) const REDRIVE: &str = "SELECT vtq.redrive($1, $2, $3)";
 pub(crate) const REDRIVE_ALL: &str = "SELECT vtq.redrive_all($1, $2, $3)";
+pub(crate) const REDRIVE_TAKEN: &str = "SELECT vtq.redrive_taken($1, $2)";
 pub(crate) const DLQ_PURGE: &str = "SELECT vtq.dlq_purge($1, $2, $3, $4)";
 pub(crate) const DLQ_LIST: &str = "\
 SELECT msg_id, dead_lettered_at, enqueued_at, attempts, read_ct, redrives, reason, error_class, error_message \

@@ -6,7 +6,7 @@ use super::psql::Session;
 /// The public functions in the order of a message's life. One that is in none of these groups fails the test.
 const GROUPS: [(&str, &[&str]); 7] = [
     ("Queues", &["create_queue", "set_queue", "queue_options", "drop_queue", "pause", "resume"]),
-    ("Sending", &["send", "send_batch"]),
+    ("Sending", &["send", "send_report", "send_batch", "send_batch_report"]),
     ("Reading", &["read", "peek"]),
     (
         "Settling: each takes the lease, `msg_id` and `read_ct`",
@@ -14,7 +14,17 @@ const GROUPS: [(&str, &[&str]); 7] = [
     ),
     (
         "Single messages and dead letters",
-        &["cancel", "run_now", "attempts", "dlq_list", "dlq_show", "redrive", "redrive_all", "dlq_purge"],
+        &[
+            "cancel",
+            "run_now",
+            "attempts",
+            "dlq_list",
+            "dlq_show",
+            "redrive",
+            "redrive_all",
+            "redrive_taken",
+            "dlq_purge",
+        ],
     ),
     (
         "Schedules",

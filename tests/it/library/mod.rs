@@ -3,4 +3,5 @@
 mod migrate;
 mod payload;
 mod transaction;
+mod unique;
 mod verbs;

@@ -28,5 +28,8 @@ mod schedule;
 mod send;
 mod sweep;
 mod time;
+mod unique;
+mod unique_races;
+mod unique_retry;
 mod version;
 mod wake;

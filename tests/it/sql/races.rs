@@ -6,7 +6,7 @@ use tokio::task::JoinHandle;
 use super::session::Session;
 
 /// Starts a query in a session of its own, which the first one's open transaction will block.
-async fn started(s: &Session, sql: &'static str) -> JoinHandle<Value> {
+pub(super) async fn started(s: &Session, sql: &'static str) -> JoinHandle<Value> {
     let session = s.another().await;
     let pid: i32 = session.value("SELECT pg_backend_pid()").await;
     let query = tokio::spawn(async move { session.rows(sql).await });

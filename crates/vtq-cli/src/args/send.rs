@@ -4,14 +4,16 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use clap::ValueEnum;
 use vtq::QueueName;
 
 use super::length::{instant, length};
 
 /// Send messages: one, or one a line from a file or standard input.
 ///
-/// A message is any JSON. With MESSAGE, its id is printed; otherwise the number of messages sent. Blank lines are
-/// skipped.
+/// A message is any JSON. With MESSAGE, its id is printed, and with --unique-key after it what became of it: `sent`,
+/// `superseded` (sent, and an older one that was waiting for a retry is in the archive), `skipped` or `replaced`.
+/// Otherwise the number of messages sent is printed. Blank lines are skipped.
 ///
 /// --file: every line is checked first, and all are sent in one transaction: every line of the file or none.
 ///
@@ -23,6 +25,7 @@ Examples:
   vtq send orders '{\"order\": 7}'
   vtq send orders --delay 5m --header traceparent=\"$TRACEPARENT\" '{\"order\": 7}'
   vtq send orders --file orders.ndjson
+  vtq send mails '{\"user\": 7}' --unique-key digest/7 --on-conflict replace --delay 5m --max-wait 1h
   tail -F orders.log | vtq send orders")]
 pub(crate) struct SendArgs {
     /// Name of the queue
@@ -46,6 +49,55 @@ pub(crate) struct SendArgs {
     pub(crate) batch: u32,
     #[command(flatten)]
     pub(crate) options: OptionArgs,
+    #[command(flatten)]
+    pub(crate) keys: KeyArgs,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Keys of the messages")]
+pub(crate) struct KeyArgs {
+    /// Send only if no live message of the queue has this key; see --on-conflict
+    #[arg(long, value_name = "KEY", conflicts_with = "file", requires = "message")]
+    pub(crate) unique_key: Option<String>,
+    /// When the unique key is free again [default: done; with --on-conflict replace and --delay: started]
+    ///
+    /// done: when the message is done, dead or cancelled. started: when it is first started; a newer message then goes
+    /// before its retry, which is superseded.
+    #[arg(long, value_name = "WHEN", requires = "unique_key")]
+    pub(crate) unique_until: Option<UniqueUntil>,
+    /// Keep the unique key taken this long after success as well, at most 36500d
+    #[arg(long, value_name = "LENGTH", value_parser = length, allow_negative_numbers = true, requires = "unique_key")]
+    pub(crate) unique_for: Option<Duration>,
+    /// What to do when the unique key is taken [default: skip]
+    ///
+    /// skip: nothing is sent. replace: the waiting message takes the new payload and headers, and with --delay is due
+    /// that long from now. error: exit 2.
+    #[arg(long, value_name = "HOW", requires = "unique_key")]
+    pub(crate) on_conflict: Option<OnConflict>,
+    /// How far later sends may put the message off, with --on-conflict replace and --delay
+    #[arg(long, value_name = "LENGTH", value_parser = length, allow_negative_numbers = true, requires_all = ["unique_key", "delay"])]
+    pub(crate) max_wait: Option<Duration>,
+    /// Group of the messages: they run one after the other, in order
+    #[arg(long, value_name = "KEY", conflicts_with = "exclusive_key")]
+    pub(crate) group_key: Option<String>,
+    /// Key of which at most so many messages run at once, in no order
+    #[arg(long, value_name = "KEY")]
+    pub(crate) exclusive_key: Option<String>,
+}
+
+/// Values of --unique-until.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum UniqueUntil {
+    Done,
+    Started,
+}
+
+/// Values of --on-conflict.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum OnConflict {
+    Skip,
+    Replace,
+    Error,
 }
 
 #[derive(Debug, clap::Args)]
@@ -74,4 +126,10 @@ pub(crate) struct OptionArgs {
     /// Do not start a message after this instant, RFC 3339
     #[arg(long, value_name = "INSTANT", value_parser = instant)]
     pub(crate) expires_at: Option<DateTime<Utc>>,
+    /// Do not run a message again later than this long after it is sent
+    #[arg(long, value_name = "LENGTH", value_parser = length, allow_negative_numbers = true, conflicts_with = "retry_until")]
+    pub(crate) retry_for: Option<Duration>,
+    /// Do not run a message again after this instant, RFC 3339
+    #[arg(long, value_name = "INSTANT", value_parser = instant)]
+    pub(crate) retry_until: Option<DateTime<Utc>>,
 }

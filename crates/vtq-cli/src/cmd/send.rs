@@ -9,11 +9,11 @@ use std::path::Path;
 
 use anyhow::{Context, bail};
 use serde_json::json;
-use vtq::{Outgoing, Queue, SendOptions, Vtq};
+use vtq::{OnConflict, Outgoing, Queue, SendOptions, UniqueUntil, Vtq};
 
 use self::lines::{Batch, Lines};
 use crate::args::Global;
-use crate::args::send::{OptionArgs, SendArgs};
+use crate::args::send::{self, KeyArgs, OptionArgs, SendArgs};
 use crate::cmd::pause::from_now;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
@@ -25,7 +25,7 @@ pub(super) async fn run(
     args: SendArgs,
     interrupt: &Interrupt,
 ) -> anyhow::Result<Exit> {
-    let options = options(&args.options)?;
+    let options = keys(options(&args.options)?, &args.keys);
     let is_dash = args.message.as_deref() == Some("-") || args.file.as_deref() == Some(Path::new("-"));
     match (&args.message, &args.file) {
         (Some(text), _) if !is_dash => one(global, output, &args, text, options).await,
@@ -49,7 +49,18 @@ async fn one(
     let message = message(text)?;
     let vtq = global.connect().await?;
     let options = expiring(&vtq, options, &args.options).await?;
-    let id = vtq.queue(&args.queue)?.send_with(&message, &options).await?;
+    let queue = vtq.queue(&args.queue)?;
+    if args.keys.unique_key.is_some() {
+        let report = queue.send_report(&message, &options).await?;
+        let outcome = report.outcome.as_str();
+        match output.is_json() {
+            true => output
+                .json(&json!({"queue": args.queue.as_str(), "msg_id": report.id, "outcome": outcome}))?,
+            false => output.line(&format!("{} {outcome}", report.id))?,
+        }
+        return Ok(Exit::Done);
+    }
+    let id = queue.send_with(&message, &options).await?;
     match output.is_json() {
         true => output.json(&json!({"queue": args.queue.as_str(), "msg_id": id}))?,
         false => output.line(&id.to_string())?,
@@ -92,15 +103,53 @@ fn options(args: &OptionArgs) -> anyhow::Result<SendOptions> {
     if let Some(at) = args.expires_at {
         options = options.expires_at(at);
     }
+    if let Some(at) = args.retry_until {
+        options = options.retry_until(at);
+    }
     Ok(options)
 }
 
-/// Counts --expires-in from now, on the database's clock.
-async fn expiring(vtq: &Vtq, options: SendOptions, args: &OptionArgs) -> anyhow::Result<SendOptions> {
-    match args.expires_in {
-        Some(length) => Ok(options.expires_at(from_now(vtq, "--expires-in", length).await?)),
-        None => Ok(options),
+fn keys(mut options: SendOptions, args: &KeyArgs) -> SendOptions {
+    if let Some(key) = &args.unique_key {
+        options = options.unique_key(key);
     }
+    if let Some(until) = args.unique_until {
+        options = options.unique_until(match until {
+            send::UniqueUntil::Done => UniqueUntil::Done,
+            send::UniqueUntil::Started => UniqueUntil::Started,
+        });
+    }
+    if let Some(length) = args.unique_for {
+        options = options.unique_for(length);
+    }
+    if let Some(how) = args.on_conflict {
+        options = options.on_conflict(match how {
+            send::OnConflict::Skip => OnConflict::Skip,
+            send::OnConflict::Replace => OnConflict::Replace,
+            send::OnConflict::Error => OnConflict::Error,
+        });
+    }
+    if let Some(length) = args.max_wait {
+        options = options.max_wait(length);
+    }
+    if let Some(key) = &args.group_key {
+        options = options.group_key(key);
+    }
+    if let Some(key) = &args.exclusive_key {
+        options = options.exclusive_key(key);
+    }
+    options
+}
+
+/// Counts --expires-in and --retry-for from now, on the database's clock.
+async fn expiring(vtq: &Vtq, mut options: SendOptions, args: &OptionArgs) -> anyhow::Result<SendOptions> {
+    if let Some(length) = args.expires_in {
+        options = options.expires_at(from_now(vtq, "--expires-in", length).await?);
+    }
+    if let Some(length) = args.retry_for {
+        options = options.retry_until(from_now(vtq, "--retry-for", length).await?);
+    }
+    Ok(options)
 }
 
 /// Says how many were sent.

@@ -126,6 +126,7 @@ impl Account {
                 }
             }
             Fate::Dead => self.note(queue, lease, "dead", true, json!({})),
+            Fate::Superseded => self.note(queue, lease, "superseded", true, json!({})),
             Fate::LeaseLost => self.note(queue, lease, "stale", false, json!({})),
         }
     }

@@ -204,3 +204,22 @@ async fn single_and_old_dead_letters_are_purged_without_asking() {
     assert_eq!(cli.run(&["dlq", "purge", "orders", "2", "3"]).done(), "orders/2 purged\norders/3 purged");
     assert_eq!(cli.sql(CENSUS).await, "0 0");
 }
+
+#[tokio::test]
+async fn letters_whose_unique_key_is_taken_stay_and_are_told() {
+    let cli = Cli::with_queues(&["orders"]).await;
+    for id in ["1", "2"] {
+        cli.run(&["send", "orders", id, "--unique-key", id]).done();
+    }
+    cli.run(&["read", "orders", "-n", "2"]).done();
+    for lease in ["1:1", "2:1"] {
+        cli.run(&["fail", "orders", lease, "--permanent"]).done();
+    }
+    cli.run(&["send", "orders", "3", "--unique-key", "1"]).done();
+
+    let one = cli.run(&["dlq", "retry", "orders/1"]).failed();
+    let all = cli.run(&["dlq", "retry-all", "orders"]).done();
+
+    assert!(one.contains(r#"unique_key "1" of dead letter orders/1 is taken by message 3"#), "{one}");
+    assert_eq!(all, "1 dead letter sent back; 1 not: another message has the unique key");
+}

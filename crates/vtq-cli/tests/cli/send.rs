@@ -117,3 +117,90 @@ async fn an_expired_message_is_not_handed_out() {
     let listed = cli.run(&["dlq", "list", "--json"]).json();
     assert_eq!((&listed[0]["reason"], &listed[0]["msg_id"]), (&json!("expired"), &json!(1)));
 }
+
+#[tokio::test]
+async fn a_unique_key_is_answered_with_what_became_of_the_message() {
+    let cli = Cli::with_queues(&["mails"]).await;
+    let send = |message: &str, more: &[&str]| {
+        cli.run(&[&["send", "mails", message, "--unique-key", "digest/7"], more].concat())
+    };
+
+    assert_eq!(send("1", &[]).done(), "1 sent");
+    assert_eq!(send("2", &[]).done(), "1 skipped");
+    assert_eq!(send("3", &["--on-conflict", "replace"]).done(), "1 replaced");
+    assert_eq!(
+        send("4", &["--json", "--on-conflict", "skip"]).done(),
+        r#"{"msg_id":1,"outcome":"skipped","queue":"mails"}"#
+    );
+    assert_eq!(
+        send("5", &["--on-conflict", "error"]).failed(),
+        r#"unique_key "digest/7" of queue "mails" is taken by message 1"#
+    );
+    assert_eq!(cli.run(&["peek", "mails", "-n", "9"]).done(), "mails/1\t3");
+    let lease = cli.run(&["read", "mails"]).done();
+    let lease = lease.split('\t').next().unwrap();
+    cli.run(&["fail", "mails", lease, "--retry-after", "1h"]).done();
+    assert_eq!(send("6", &["--on-conflict", "replace"]).done(), "2 superseded");
+}
+
+#[tokio::test]
+async fn options_of_keys_reach_the_message() {
+    let cli = Cli::with_queues(&["mails"]).await;
+
+    cli.run(&[
+        "send",
+        "mails",
+        "1",
+        "--unique-key",
+        "u",
+        "--unique-until",
+        "done",
+        "--unique-for",
+        "1h",
+        "--on-conflict",
+        "replace",
+        "--delay",
+        "1m",
+        "--max-wait",
+        "2h",
+        "--group-key",
+        "g",
+        "--retry-for",
+        "3h",
+    ])
+    .done();
+    cli.run(&["send", "mails", "2", "--exclusive-key", "x", "--retry-until", "2098-01-01T00:00:00Z"]).done();
+
+    let row = |id: u32, columns: &str| {
+        format!("SELECT concat_ws(' ', {columns}) FROM vtq.mails WHERE msg_id = {id}")
+    };
+    assert_eq!(
+        cli.sql(&row(1, "unique_key, unique_until, unique_for, debounce_until - enqueued_at, group_key"))
+            .await,
+        "u done 01:00:00 02:00:00 g"
+    );
+    assert_eq!(cli.sql(&row(1, "round(extract(epoch FROM retry_until - enqueued_at) / 60)")).await, "180");
+    assert_eq!(cli.sql(&row(2, "exclusive_key, retry_until = '2098-01-01 00:00:00+00'")).await, "x t");
+}
+
+#[tokio::test]
+async fn keys_that_cannot_be_meant_are_refused_in_words() {
+    let cli = Cli::with_queues(&["mails"]).await;
+    for (args, sentence) in [
+        (&["1", "--on-conflict", "skip"][..], "--unique-key"),
+        (&["1", "--unique-for", "1h"], "--unique-key"),
+        (&["1", "--unique-key", "k", "--max-wait", "1h"], "--delay"),
+        (&["--unique-key", "k"], "MESSAGE"),
+        (&["--unique-key", "k", "--file", "x"], "cannot be used with"),
+        (
+            &["1", "--unique-key", "k", "--max-wait", "1h", "--delay", "1m"],
+            "it needs on_conflict replace and a delay",
+        ),
+        (&["1", "--group-key", "g", "--exclusive-key", "x"], "cannot be used with"),
+        (&["1", "--unique-key", ""], "unique_key is not allowed to be empty"),
+    ] {
+        let refusal = cli.run(&[&["send", "mails"], args].concat()).failed();
+        assert!(refusal.contains(sentence), "{args:?}: {refusal}");
+    }
+    assert_eq!(cli.sql("SELECT count(*) FROM vtq.mails").await, "0");
+}

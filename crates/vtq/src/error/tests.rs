@@ -53,6 +53,7 @@ async fn codes_become_kinds() {
         ("VT004", "x", TableMissing, false),
         ("VT005", "x", Refused, false),
         ("VT006", "x", ScheduleNotFound, false),
+        ("VT007", "x", KeyTaken, false),
         ("22023", "x", InvalidArgument, false),
         ("22P02", "x", InvalidPayload, false),
         ("22P05", "x", InvalidPayload, false),

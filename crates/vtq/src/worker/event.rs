@@ -151,6 +151,8 @@ pub enum Ending {
     GivenBack,
     /// Dead: no run is left, or a retry cannot mend it.
     Dead,
+    /// Failed or given back, and in the archive: a newer message with its unique key goes before it.
+    Superseded,
     /// The lease was gone when it was to be settled; nothing was recorded.
     LeaseLost,
     /// The connection broke before the answer came, and when asked again the lease was gone: the first try has settled
@@ -165,6 +167,7 @@ impl fmt::Display for Ending {
             Self::Retried => "retry",
             Self::GivenBack => "given back",
             Self::Dead => "dead",
+            Self::Superseded => "superseded",
             Self::LeaseLost => "lease lost",
             Self::Unknown => "unknown",
         })

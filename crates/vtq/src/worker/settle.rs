@@ -248,6 +248,7 @@ async fn record_one(
         (Fate::Again { .. }, Verdict::Defer(..)) => Ending::GivenBack,
         (Fate::Again { .. }, _) => Ending::Retried,
         (Fate::Dead, _) => Ending::Dead,
+        (Fate::Superseded, _) => Ending::Superseded,
         (Fate::LeaseLost, _) => Ending::LeaseLost,
     })
 }
@@ -284,7 +285,8 @@ fn finish(plan: &Plan, ended: &Ended, ending: Ending) {
     match ending {
         Ending::Done => count(&tally.done),
         Ending::Retried => count(&tally.retried),
-        Ending::GivenBack => count(&tally.given_back),
+        // A newer message stands for a superseded one: it is as if that had been given back.
+        Ending::GivenBack | Ending::Superseded => count(&tally.given_back),
         Ending::Dead => count(&tally.dead),
         Ending::LeaseLost | Ending::Unknown => count(&tally.lost),
     }

@@ -38,6 +38,7 @@ pub(super) async fn all(
         filter = filter.error_class(class);
     }
     let mut total = 0;
+    let mut taken = 0;
     let mut documents = Vec::new();
     let bar = output.progress("sent back", None);
     for queue in queues(&vtq, &args).await? {
@@ -63,14 +64,24 @@ pub(super) async fn all(
             number
         };
         total += number;
-        documents.push(json!({"queue": queue.name().as_str(), "sent_back": number}));
+        let stayed = match args.dry_run {
+            true => 0,
+            false => queue.redrive_taken(&filter).await?,
+        };
+        taken += stayed;
+        let mut document = json!({"queue": queue.name().as_str(), "sent_back": number});
+        if stayed > 0 {
+            document["key_taken"] = json!(stayed);
+        }
+        documents.push(document);
     }
     bar.finish();
     let key = if args.dry_run { "would_send_back" } else { "sent_back" };
     let document = json!({key: total, "queues": documents});
     let text = match args.dry_run {
         true => format!("{} would be sent back", letters(total)),
-        false => format!("{} sent back", letters(total)),
+        false if taken == 0 => format!("{} sent back", letters(total)),
+        false => format!("{} sent back; {taken} not: another message has the unique key", letters(total)),
     };
     super::conclude(output, interrupt, total, args.dry_run, &text, &document)
 }
