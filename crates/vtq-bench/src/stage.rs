@@ -85,15 +85,19 @@ impl<'a> Stage<'a> {
 
     /// Waits for the first message, lets them work for a quarter of `span`, and measures the `span` that follows.
     pub(crate) async fn measure(&mut self, span: Duration) -> Result<Reading> {
+        self.measure_most(span, u64::MAX).await
+    }
+
+    /// As [`measure`](Self::measure), but ends early once `most` messages have been handled: all that there are.
+    pub(crate) async fn measure_most(&mut self, span: Duration, most: u64) -> Result<Reading> {
         let tally = self.tally.clone();
         self.pump.work_until(STALL_LIMIT, || tally.handled() > 0).await?;
         self.pump.work(span / 4).await?;
         let meter = Meter::start(self.bench.postmaster()?, &self.bench.admin, &self.tally).await?;
         let before = self.tally.handled();
-        self.pump.work(span).await?;
+        self.pump.work_until(span, || tally.handled() >= most).await?;
         // A disk that others use may stand still for as long as a short measurement lasts: then it lasts longer.
-        let tally = self.tally.clone();
-        self.pump.work_until(STALL_LIMIT, || tally.handled() > before).await?;
+        self.pump.work_until(STALL_LIMIT, || tally.handled() > before || tally.handled() >= most).await?;
         meter.stop(&self.bench.admin, &self.tally).await
     }
 
