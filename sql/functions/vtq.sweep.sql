@@ -89,6 +89,13 @@ BEGIN
                 SET outcome = excluded.outcome, ended_at = excluded.ended_at, vt = excluded.vt
                 WHERE a.outcome = 'never_started' AND excluded.outcome = 'abandoned'
                 RETURNING 1
+            ),
+            -- So that whoever settles it after all looks for that row.
+            marked AS (
+                UPDATE vtq.%1$I AS m
+                SET is_suspect = true
+                FROM locked AS l
+                WHERE l.has_lapsed AND l.state = 'ready' AND m.msg_id = l.msg_id
             )
             SELECT array_agg(l.msg_id ORDER BY l.msg_id) FILTER (WHERE l.state <> 'ready'),
                 array_agg(CASE

@@ -45,14 +45,14 @@ BEGIN
                     ) AS lease
                     WHERE m.msg_id = lease.msg_id AND m.read_ct = lease.read_ct AND m.read_ct > 0
                         AND m.vt <> m.ready_at AND (m.holder = reader OR reader IS NULL)
-                    RETURNING m.msg_id, m.read_ct, m.vt, m.lane, m.lane_place, m.unique_key, m.unique_until,
+                    RETURNING m.msg_id, m.read_ct, m.vt, m.is_suspect, m.lane, m.lane_place, m.unique_key, m.unique_until,
                         m.unique_for
                 ),
                 late AS (
                     UPDATE vtq.%3$I AS a
                     SET outcome = 'late_success', ended_at = started
                     FROM settled AS s
-                    WHERE s.vt <= started AND a.msg_id = s.msg_id AND a.read_ct = s.read_ct
+                    WHERE (s.vt <= started OR s.is_suspect) AND a.msg_id = s.msg_id AND a.read_ct = s.read_ct
                 )
                 SELECT array_agg(s.msg_id ORDER BY s.msg_id), array_agg(s.lane) FILTER (WHERE s.lane IS NOT NULL),
                     array_agg(coalesce(s.lane_place, s.msg_id)) FILTER (WHERE s.lane IS NOT NULL)
@@ -74,7 +74,7 @@ BEGIN
                     ) AS lease
                     WHERE m.msg_id = lease.msg_id AND m.read_ct = lease.read_ct AND m.read_ct > 0 AND m.vt <> m.ready_at
                         AND (m.holder = reader OR reader IS NULL)
-                    RETURNING m.msg_id, m.vt, m.enqueued_at, m.last_read_at, m.read_ct, m.refunded_ct, m.priority,
+                    RETURNING m.msg_id, m.vt, m.is_suspect, m.enqueued_at, m.last_read_at, m.read_ct, m.refunded_ct, m.priority,
                         m.unique_key, m.unique_until, m.unique_for, m.group_key, m.headers, m.message, m.lane, m.lane_place
                 ),
                 archived AS (
@@ -91,7 +91,7 @@ BEGIN
                     UPDATE vtq.%3$I AS a
                     SET outcome = 'late_success', ended_at = started
                     FROM settled AS s
-                    WHERE s.vt <= started AND a.msg_id = s.msg_id AND a.read_ct = s.read_ct
+                    WHERE (s.vt <= started OR s.is_suspect) AND a.msg_id = s.msg_id AND a.read_ct = s.read_ct
                 )
                 SELECT array_agg(s.msg_id ORDER BY s.msg_id), array_agg(s.lane) FILTER (WHERE s.lane IS NOT NULL),
                     array_agg(coalesce(s.lane_place, s.msg_id)) FILTER (WHERE s.lane IS NOT NULL)

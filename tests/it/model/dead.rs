@@ -73,6 +73,7 @@ impl Model {
                 for id in ids {
                     let is_written = self.change(who, *id, |m| {
                         let until = m.lease.map(|lease| lease.until).filter(|_| is_ready);
+                        m.is_suspect |= is_ready && m.has_lapsed(now);
                         m.has_lapsed(now) && m.record_lapse(now, until)
                     });
                     abandoned_ct += usize::from(is_written);

@@ -17,7 +17,14 @@ impl Model {
                 return self.read(who, qty, hours, holder, floors);
             }
             Step::Peek(who, qty) => return self.peek(who, qty),
-            Step::Ack(who, tickets) => return self.each_held(who, tickets, |m| m.place = Place::Done),
+            Step::Ack(who, tickets) => {
+                return self.each_held(who, tickets, |m| {
+                    if let Some(lapse) = m.attempts.get_mut(&m.read_ct) {
+                        lapse.outcome = "late_success";
+                    }
+                    m.place = Place::Done;
+                });
+            }
             Step::Extend { who, leases, hours } => return self.extend(who, &leases, hours),
             Step::Release(who, tickets) => {
                 let now = self.now();

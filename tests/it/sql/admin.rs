@@ -9,6 +9,7 @@ fn defaults() -> Value {
     json!({"visibility_timeout": "30 s", "max_attempts": 5, "timeout": "15 min", "on_ack": "archive",
         "backoff": {"kind": "exponential", "base": 5, "max": 300, "jitter": 0.15}, "archive_retention": "7 days",
         "attempts_retention": "30 days", "dlq_retention": null, "priorities": [0], "aging": "1 hour",
+        "exclusive_limit": 1, "group_on_dead": "continue", "max_in_flight": null, "rate": null, "key_rate": null,
         "unlogged": false})
 }
 
@@ -130,8 +131,9 @@ async fn options_are_checked_at_the_door() {
     let attempts = "but must be a whole number from 1 to 32767: the runs allowed, the first included";
     let levels =
         "but must list 1 to 16 different whole numbers from -32768 to 32767, the one served first in front";
-    let known = "a queue has aging, archive_retention, attempts_retention, backoff, dlq_retention, max_attempts, on_ack, \
-                 priorities, timeout, unlogged, visibility_timeout";
+    let known = "a queue has aging, archive_retention, attempts_retention, backoff, dlq_retention, exclusive_limit, \
+                 group_on_dead, key_rate, max_attempts, max_in_flight, on_ack, priorities, rate, timeout, unlogged, \
+                 visibility_timeout";
     let cases = [
         ("[]", format!("options [] {object}")),
         ("null", format!("options null {object}")),

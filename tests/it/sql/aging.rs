@@ -145,5 +145,5 @@ async fn one_level_reads_as_if_there_were_no_aging() {
         )
         .await;
 
-    assert_eq!(scans, json!({"read": 1, "scans": 1}), "the line, once");
+    assert_eq!(scans, json!({"read": 1, "scans": 2}), "the arrivals and the line, once each");
 }

