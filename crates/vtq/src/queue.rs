@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
@@ -17,8 +16,17 @@ use crate::lint::{self, Finding, TimeToDeadLetter};
 use crate::message::{Lease, Message, MessageId};
 use crate::name::QueueName;
 use crate::read::{self, ReadOptions};
-use crate::send::{self, Outgoing, SendOptions, SendReport};
 use crate::settle::{self, Fate, Settled};
+
+/// Checks out a connection and runs a verb on it, within the statement limit.
+macro_rules! run {
+    ($self:ident, $what:literal, $verb:path $(, $argument:expr)*) => {{
+        let client: PooledClient = $self.vtq.client().await?;
+        client.bounded(concat!($what, " a queue"), $verb(&*client $(, $argument)*)).await
+    }};
+}
+
+mod sending;
 
 /// One queue. Cheap to clone.
 ///
@@ -37,14 +45,6 @@ use crate::settle::{self, Fate, Settled};
 pub struct Queue {
     vtq: Vtq,
     name: QueueName,
-}
-
-/// Checks out a connection and runs a verb on it, within the statement limit.
-macro_rules! run {
-    ($self:ident, $what:literal, $verb:path $(, $argument:expr)*) => {{
-        let client: PooledClient = $self.vtq.client().await?;
-        client.bounded(concat!($what, " a queue"), $verb(&*client $(, $argument)*)).await
-    }};
 }
 
 impl Vtq {
@@ -132,82 +132,6 @@ impl Queue {
     /// `sql/functions/vtq.resume.sql`
     pub async fn resume(&self) -> Result<bool> {
         run!(self, "resume", admin::resume, &self.name)
-    }
-
-    /// Sends one message, with the queue's settings.
-    ///
-    /// # Errors
-    /// [`ErrorKind::InvalidPayload`](crate::ErrorKind::InvalidPayload) with the place in the message.
-    /// # SQL
-    /// `sql/functions/vtq.send.sql`
-    pub async fn send(&self, message: &(impl Serialize + ?Sized)) -> Result<MessageId> {
-        self.send_with(&Outgoing::new(message)?, &SendOptions::default()).await
-    }
-
-    /// Sends one message, with settings of its own.
-    ///
-    /// # SQL
-    /// `sql/functions/vtq.send.sql`
-    pub async fn send_with(&self, message: &Outgoing, options: &SendOptions) -> Result<MessageId> {
-        run!(self, "send to", send::send, &self.name, message, options)
-    }
-
-    /// Sends many messages, all or none. Returns their ids in the order of the messages.
-    ///
-    /// # Errors
-    /// [`Error::index`](crate::Error::index) names the message that is to blame, where one is.
-    /// # SQL
-    /// `sql/functions/vtq.send_batch.sql`
-    pub async fn send_batch(&self, messages: &[Outgoing], options: &SendOptions) -> Result<Vec<MessageId>> {
-        run!(self, "send to", send::send_batch, &self.name, messages, options)
-    }
-
-    /// Sends one message, and tells whether it is new: its unique key may be taken.
-    ///
-    /// # Errors
-    /// [`ErrorKind::KeyTaken`](crate::ErrorKind::KeyTaken) with [`OnConflict::Error`](crate::OnConflict::Error).
-    /// # SQL
-    /// `sql/functions/vtq.send_report.sql`
-    pub async fn send_report(&self, message: &Outgoing, options: &SendOptions) -> Result<SendReport> {
-        run!(self, "send to", send::send_report, &self.name, message, options)
-    }
-
-    /// Sends many messages, and tells of each whether it is new, in the order of the messages.
-    ///
-    /// What cannot be sent fails the whole; only a taken key does not, unless
-    /// [`OnConflict::Error`](crate::OnConflict::Error) asks for it.
-    ///
-    /// # Errors
-    /// [`ErrorKind::KeyTaken`](crate::ErrorKind::KeyTaken); [`Error::index`](crate::Error::index) names the message
-    /// that is to blame, where one is.
-    /// # SQL
-    /// `sql/functions/vtq.send_batch_report.sql`
-    pub async fn send_batch_report(
-        &self,
-        messages: &[Outgoing],
-        options: &SendOptions,
-    ) -> Result<Vec<SendReport>> {
-        run!(self, "send to", send::send_batch_report, &self.name, messages, options)
-    }
-
-    /// Sends whatever can be sent, and tells of each element what became of it, in their order.
-    ///
-    /// An element that is an error, as [`Outgoing::new`] makes of what JSON cannot hold, is its own answer; so is one
-    /// that the database refuses, and with [`OnConflict::Error`](crate::OnConflict::Error) one whose key is taken.
-    /// The others are sent, all of them or none. There is no such method on a transaction of your own, which the first
-    /// refusal would abort.
-    ///
-    /// # Errors
-    /// Of the call: what keeps all of the elements from being sent. Of an element: as above, with
-    /// [`Error::index`](crate::Error::index).
-    /// # SQL
-    /// `sql/functions/vtq.send_batch_report.sql`
-    pub async fn send_each(
-        &self,
-        messages: Vec<Result<Outgoing>>,
-        options: &SendOptions,
-    ) -> Result<Vec<Result<SendReport>>> {
-        run!(self, "send to", send::send_each, &self.name, messages, options)
     }
 
     /// Leases up to `qty` visible messages and hides them for the visibility timeout.

@@ -135,7 +135,7 @@ impl<'a> History<'a> {
         let keeps = !seed.is_multiple_of(3);
         let on_ack = if keeps { "archive" } else { "delete" };
         let options = format!(
-            r#"{{"priorities": [9, 0], "max_attempts": 3, "on_ack": "{on_ack}", "backoff": {}}}"#,
+            r#"{{"priorities": [9, 0], "max_attempts": 3, "aging": null, "on_ack": "{on_ack}", "backoff": {}}}"#,
             sql::policy(&super::state::Backoff::Doubling)
         );
         stage
