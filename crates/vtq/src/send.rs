@@ -1,5 +1,6 @@
 //! Sending.
 
+mod copy;
 mod key;
 mod options;
 mod outgoing;
@@ -8,6 +9,7 @@ use chrono::{DateTime, Utc};
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{GenericClient, Row};
 
+pub(crate) use self::copy::copy;
 use self::key::Keys;
 pub use self::key::{OnConflict, SendOutcome, SendReport, UniqueUntil};
 pub use self::options::SendOptions;

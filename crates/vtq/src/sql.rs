@@ -319,3 +319,8 @@ pub(crate) const SCHEDULES: &str = "vtq__schedule";
 pub(crate) fn listen(channels: &[String]) -> String {
     channels.iter().map(|channel| format!("LISTEN \"{channel}\"; ")).collect()
 }
+
+/// The statement that copies messages into a queue. Its name holds nothing that would end the quotes.
+pub(crate) fn copy(queue: &str) -> String {
+    format!("COPY vtq.\"{queue}\" (priority, headers, message) FROM STDIN (FORMAT binary)")
+}

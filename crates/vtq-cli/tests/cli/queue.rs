@@ -92,6 +92,16 @@ async fn every_option_reaches_the_queue() {
         "none",
         "--dlq-retention",
         "4w",
+        "--exclusive-limit",
+        "3",
+        "--group-on-dead",
+        "pause",
+        "--max-in-flight",
+        "7",
+        "--rate",
+        "100/1m",
+        "--key-rate",
+        "none",
         "-o",
         "max_attempts=9",
     ])
@@ -101,7 +111,8 @@ async fn every_option_reaches_the_queue() {
 
     let expected = json!({
         "visibility_timeout": "30 s", "max_attempts": 9, "timeout": null, "on_ack": "archive",
-        "priorities": [10, 0, -5], "aging": 1800, "unlogged": true, "archive_retention": 86400, "attempts_retention": null,
+        "priorities": [10, 0, -5], "aging": 1800, "exclusive_limit": 3, "group_on_dead": "pause", "max_in_flight": 7,
+        "rate": {"limit": 100, "interval": 60}, "key_rate": null, "unlogged": true, "archive_retention": 86400, "attempts_retention": null,
         "dlq_retention": 2419200, "backoff": {"kind": "linear", "base": 0.1, "max": 120, "jitter": "full", "on_deadline": "clamp"},
     });
     assert_eq!(options.to_string(), expected.to_string());

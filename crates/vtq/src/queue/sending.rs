@@ -84,4 +84,17 @@ impl Queue {
     ) -> Result<Vec<Result<SendReport>>> {
         run!(self, "send to", send::send_each, &self.name, messages, options)
     }
+
+    /// Sends messages by COPY, all or none: for millions, which no single call should carry. Returns how many.
+    ///
+    /// They have the queue's settings and no keys; their ids are not told. The messages may come from an iterator that
+    /// makes them as it goes. A connection of its own carries them, and no limit on statements holds.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidPayload`](crate::ErrorKind::InvalidPayload) and others as in [`send`](Self::send), with
+    /// [`Error::index`](crate::Error::index) where one message is to blame.
+    pub async fn send_copy(&self, messages: impl IntoIterator<Item = Outgoing>) -> Result<u64> {
+        let client = self.vtq.dedicated().await?.spawn().0;
+        send::copy(&client, &self.name, messages).await
+    }
 }
