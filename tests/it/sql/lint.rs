@@ -151,7 +151,7 @@ async fn a_simulation_shows_what_an_outage_brings_back() {
         .rows(
             r#"SELECT failure, wait_least >= '8.5 s' AND wait_most <= '11.5 s' AND wait_p1 < wait_p50 AND wait_p50 < wait_p99 AS waits,
                 since_p50 BETWEEN failure * interval '9.8 s' AND failure * interval '10.2 s' AS since,
-                peak_1s BETWEEN 100000 / 3 / failure AND 50000 AS second, peak_100ms < peak_1s AS tenth
+                peak_1s BETWEEN 100000 / 4 / failure AND 50000 AS second, peak_100ms < peak_1s AS tenth
             FROM vtq.simulate_backoff('{"kind": "fixed", "base": 10}', 2, 2000, 100000)"#,
         )
         .await;
