@@ -12,8 +12,8 @@ AS $$
         AND to_regclass(format('vtq.%I', $1 || '_archive')) IS NOT NULL
         AND to_regclass(format('vtq.%I', $1 || '_attempts')) IS NOT NULL
         AND NOT EXISTS (
-            SELECT FROM unnest('{read,ack,extend,send,send_batch,admit,promote}'::text[]) AS v (verb)
-            WHERE to_regproc(vtq._own($1, v.verb)) IS NULL
+            SELECT FROM vtq._own_functions($1) AS own
+            WHERE to_regproc(own) IS NULL
         )
 $$;
 

@@ -23,8 +23,7 @@ BEGIN
         queue, queue || '_dlq', queue || '_archive', queue || '_attempts'
     );
     EXECUTE (
-        SELECT string_agg(format('DROP FUNCTION IF EXISTS %s;', vtq._own(queue, v.verb)), ' ')
-        FROM unnest('{read,ack,extend,send,send_batch,admit,promote}'::text[]) AS v (verb)
+        SELECT string_agg(format('DROP FUNCTION IF EXISTS %s;', own), ' ') FROM vtq._own_functions(queue) AS own
     );
     RETURN true;
 END;

@@ -66,7 +66,7 @@ BEGIN
                 ) AS a
                 GROUP BY a.lane
             LOOP
-                SELECT m.msg_id, coalesce(m.lane_place, m.msg_id) AS place, m.ready_at = 'infinity' AS is_waiting INTO last
+                SELECT m.msg_id, coalesce(m.lane_place, m.msg_id) AS place INTO last
                 FROM vtq.%2$I AS m
                 WHERE m.lane = arrival.lane AND m.arrives_at IS NULL
                 ORDER BY coalesce(m.lane_place, m.msg_id) DESC, m.msg_id DESC

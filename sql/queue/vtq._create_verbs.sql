@@ -17,8 +17,8 @@ BEGIN
     PERFORM vtq._create_admit(queue);
     PERFORM vtq._create_promote(queue);
     EXECUTE (
-        SELECT string_agg(format('GRANT EXECUTE ON FUNCTION %s TO PUBLIC;', vtq._own(queue, v.verb)), ' ')
-        FROM unnest('{read,ack,extend,send,send_batch,admit,promote}'::text[]) AS v (verb)
+        SELECT string_agg(format('GRANT EXECUTE ON FUNCTION %s TO PUBLIC;', own), ' ')
+        FROM vtq._own_functions(queue) AS own
     );
 EXCEPTION WHEN insufficient_privilege THEN
     RAISE WARNING 'queue "%" keeps the functions that it has: they belong to another role', queue

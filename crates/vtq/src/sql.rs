@@ -106,6 +106,7 @@ pub(crate) const FUNCTIONS: &[File] = files!(
     "functions/vtq._no_schedule",
     "functions/vtq._notify",
     "functions/vtq._own_backoff",
+    "functions/vtq._own_functions",
     "functions/vtq._own_timeout",
     "functions/vtq._promote",
     "functions/vtq._record",
