@@ -12,26 +12,33 @@ SET search_path = pg_catalog
 SET enable_seqscan = off
 AS $$
 DECLARE
-    ended record := vtq._end_lanes(queue, ARRAY[msg_id]);
-    is_key_free boolean;
+    requeued record;
 BEGIN
     -- A group waits for its message. One that only must not overlap gives its slot away, and arrives again when due.
-    IF starts_with(ended.lanes[1], 'x:') THEN
-        EXECUTE format(
-            'UPDATE vtq.%I AS m SET ready_at = ''infinity'', vt = ''infinity'', arrives_at = $2, lane_place = NULL,'
-            ' refunded_ct = m.refunded_ct + $3, unstarted_ct = 0, is_suspect = false WHERE m.msg_id = $1'
-            ' RETURNING m.is_key_free', queue
-        ) INTO is_key_free USING msg_id, due, is_refunded::integer;
-        PERFORM vtq._promote(queue, ended.lanes, ended.places);
-    ELSE
-        EXECUTE format(
-            'UPDATE vtq.%I AS m SET ready_at = $2, vt = $2, refunded_ct = m.refunded_ct + $3, unstarted_ct = 0,'
-            ' is_suspect = false WHERE m.msg_id = $1 RETURNING m.is_key_free', queue
-        ) INTO is_key_free USING msg_id, due, is_refunded::integer;
+    EXECUTE format($sql$
+        UPDATE vtq.%1$I AS m
+        SET ready_at = CASE WHEN held.is_exclusive THEN 'infinity' ELSE $2 END,
+            vt = CASE WHEN held.is_exclusive THEN 'infinity' ELSE $2 END,
+            arrives_at = CASE WHEN held.is_exclusive THEN $2 END,
+            lane_place = CASE WHEN NOT held.is_exclusive THEN m.lane_place END,
+            refunded_ct = m.refunded_ct + $3,
+            unstarted_ct = 0,
+            is_suspect = false
+        FROM (
+            SELECT h.lane, coalesce(h.lane_place, h.msg_id) AS place,
+                coalesce(starts_with(h.lane, 'x:'), false) AS is_exclusive
+            FROM vtq.%1$I AS h
+            WHERE h.msg_id = $1
+        ) AS held
+        WHERE m.msg_id = $1
+        RETURNING m.is_key_free, held.is_exclusive, held.lane, held.place
+    $sql$, queue) INTO requeued USING msg_id, due, is_refunded::integer;
+    IF requeued.is_exclusive THEN
+        PERFORM vtq._promote(queue, ARRAY[requeued.lane], ARRAY[requeued.place]);
     END IF;
     -- A sleeper has worked out when to wake; an earlier due time must reach it.
     PERFORM vtq._notify(queue);
-    RETURN CASE WHEN is_key_free THEN vtq._retake_key(queue, msg_id) END;
+    RETURN CASE WHEN requeued.is_key_free THEN vtq._retake_key(queue, msg_id) END;
 END;
 $$;
 
