@@ -61,7 +61,8 @@ BEGIN
                 SELECT a.lane, array_agg(a.msg_id ORDER BY a.msg_id) AS ids
                 FROM (
                     SELECT m.msg_id, m.lane FROM vtq.%2$I AS m
-                    WHERE m.msg_id = ANY (arrived) AND m.lane = ANY (lanes) AND m.arrives_at <= at
+                    -- By the key: the index of arrivals would lead past every message that has not been admitted yet.
+                    WHERE m.msg_id = ANY (arrived) AND m.lane = ANY (lanes) AND coalesce(m.arrives_at <= at, false)
                     FOR UPDATE SKIP LOCKED
                 ) AS a
                 GROUP BY a.lane

@@ -21,8 +21,7 @@ BEGIN
         SET search_path = pg_catalog
         SET plan_cache_mode = force_generic_plan
         SET enable_seqscan = off
-        SET enable_hashjoin = off
-        SET enable_mergejoin = off
+        SET enable_bitmapscan = off
         SET jit = off
         AS $body$
         #variable_conflict use_column
@@ -43,17 +42,30 @@ BEGIN
                 vtq._check_length('visibility_timeout', visibility_timeout, '1 ms', '12 hours'), length
             );
             RETURN QUERY
-            WITH held AS (
-                UPDATE vtq.%2$I AS m
-                SET vt = hidden_until,
-                    started_read_ct = CASE WHEN lease.started THEN m.read_ct ELSE m.started_read_ct END
+            -- As in ack: the one way to the rows is their key, whatever the statistics say.
+            WITH lease AS MATERIALIZED (
+                SELECT array_agg(o.msg_id) AS msg_ids, array_agg(o.read_ct) AS read_cts, array_agg(o.started) AS started
                 FROM (
                     SELECT l.msg_id, l.read_ct, l.started
                     FROM unnest(msg_ids, read_cts, has_started) AS l (msg_id, read_ct, started)
-                    ORDER BY l.msg_id
-                ) AS lease
-                WHERE m.msg_id = lease.msg_id AND m.read_ct = lease.read_ct AND m.read_ct > 0 AND m.vt <> m.ready_at
-                    AND (m.holder = reader OR reader IS NULL)
+                    WHERE l.msg_id IS NOT NULL
+                    ORDER BY l.msg_id, l.read_ct
+                ) AS o
+            ),
+            held AS (
+                UPDATE vtq.%2$I AS m
+                SET vt = hidden_until,
+                    started_read_ct = CASE
+                        WHEN (SELECT l.started FROM lease AS l)[
+                            width_bucket(m.msg_id, (SELECT l.msg_ids FROM lease AS l))
+                        ] THEN m.read_ct
+                        ELSE m.started_read_ct
+                    END
+                WHERE m.msg_id = ANY ((SELECT l.msg_ids FROM lease AS l)::bigint[])
+                    AND m.read_ct = (SELECT l.read_cts FROM lease AS l)[
+                        width_bucket(m.msg_id, (SELECT l.msg_ids FROM lease AS l))
+                    ]
+                    AND m.read_ct > 0 AND m.vt <> m.ready_at AND (m.holder = reader OR reader IS NULL)
                 RETURNING m.msg_id
             )
             SELECT h.msg_id FROM held AS h ORDER BY h.msg_id;

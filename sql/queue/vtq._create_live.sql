@@ -4,7 +4,8 @@
 --   writes   the table vtq.<queue>, its index and its trigger
 -- Names that are not of the four tables start with "_", so that no queue's name can collide with them.
 -- fillfactor 50 keeps room on each page, so that a claim rewrites its row there and touches no index (HOT):
--- no index may ever hold vt, read_ct, last_read_at or any other column that a claim sets.
+-- no index may ever hold vt, read_ct, last_read_at or any other column that a claim sets. Those columns stand side by
+-- side: the WAL of an update holds what lies between the first and the last byte that it changed.
 CREATE OR REPLACE FUNCTION vtq._create_live(queue text, is_unlogged boolean)
 RETURNS void
 LANGUAGE plpgsql
@@ -15,17 +16,17 @@ BEGIN
         CREATE %2$s TABLE vtq.%1$I (
             msg_id bigint GENERATED ALWAYS AS IDENTITY (SEQUENCE NAME vtq.%6$I),
             ready_at timestamptz NOT NULL DEFAULT statement_timestamp(),
-            vt timestamptz NOT NULL DEFAULT statement_timestamp(),
             enqueued_at timestamptz NOT NULL DEFAULT statement_timestamp(),
-            last_read_at timestamptz,
-            expires_at timestamptz,
-            read_ct integer NOT NULL DEFAULT 0,
-            refunded_ct integer NOT NULL DEFAULT 0,
-            started_read_ct integer NOT NULL DEFAULT 0,
-            holder integer,
-            max_attempts smallint,
             priority smallint NOT NULL DEFAULT 0,
             unstarted_ct smallint NOT NULL DEFAULT 0,
+            refunded_ct integer NOT NULL DEFAULT 0,
+            vt timestamptz NOT NULL DEFAULT statement_timestamp(),
+            last_read_at timestamptz,
+            read_ct integer NOT NULL DEFAULT 0,
+            holder integer,
+            started_read_ct integer NOT NULL DEFAULT 0,
+            expires_at timestamptz,
+            max_attempts smallint,
             is_suspect boolean NOT NULL DEFAULT false,
             is_key_free boolean NOT NULL DEFAULT false,
             unique_key text,

@@ -197,7 +197,21 @@ BEGIN
             IF setting.is_limited THEN
                 PERFORM vtq._spend(%2$L, q, allowed - wanted, started) FROM vtq._queue AS q WHERE q.queue = %2$L;
             END IF;
-            IF wanted > 0 AND after_ready_at IS NULL THEN
+            IF wanted > 0 AND after_ready_at IS NULL AND EXISTS (
+                -- Due, and yet not handed out.
+                SELECT FROM vtq.%2$I AS m
+                WHERE m.priority = ANY (setting.priorities) AND m.ready_at <= started AND m.vt <= started
+                    AND (
+                        m.is_key_free
+                        OR vtq._state(
+                            m.ready_at, m.vt, m.read_ct, m.refunded_ct, m.started_read_ct, m.unstarted_ct,
+                            coalesce(m.max_attempts, setting.max_attempts),
+                            vtq._deadline(
+                                m.ready_at, m.vt, m.read_ct, m.refunded_ct, m.started_read_ct, m.expires_at, m.retry_until
+                            ), started
+                        ) <> 'ready'
+                    )
+            ) THEN
                 PERFORM vtq.sweep(%2$L, 100);
             END IF;
         END;

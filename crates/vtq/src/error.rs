@@ -101,6 +101,22 @@ impl Error {
         self.code() == Some("28000")
     }
 
+    /// Tells whether the statement called a function that does not exist.
+    pub(crate) fn is_missing_function(&self) -> bool {
+        self.code() == Some("42883")
+    }
+
+    /// Tells whether an error before this one has ended the transaction.
+    pub(crate) fn is_in_failed_transaction(&self) -> bool {
+        self.code() == Some("25P02")
+    }
+
+    /// What a missing function means where it is a queue's own, in a transaction that can be asked nothing more.
+    pub(crate) fn without_queue(self, what: &str) -> Self {
+        let sentence = format!("cannot {what}: the queue does not exist, or lacks its own functions");
+        Self(Box::new(Inner { kind: ErrorKind::QueueNotFound, message: sentence, ..*self.0 }))
+    }
+
     /// Makes an error of any kind; `message` is a sentence in lower case with no full stop.
     pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self(Box::new(Inner {

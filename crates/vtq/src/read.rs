@@ -10,6 +10,7 @@ use crate::call::{self, Param};
 use crate::error::{Error, Result};
 use crate::message::{Message, MessageId};
 use crate::name::QueueName;
+use crate::sql;
 use crate::wire::Interval;
 
 /// How to read.
@@ -59,7 +60,8 @@ pub(crate) async fn read<C: GenericClient>(
         (&options.visibility_timeout.map(Interval), Type::INTERVAL),
         (&qty(options.qty)?, Type::INT4),
     ];
-    let rows = call::rows(client, &format!("read from queue `{queue}`"), crate::sql::READ, &params).await?;
+    let what = format!("read from queue `{queue}`");
+    let rows = call::own_rows(client, &what, &sql::own::read(queue), sql::READ, &params).await?;
     rows.iter().map(Message::from_row).collect()
 }
 
@@ -85,7 +87,8 @@ pub(crate) async fn claim<C: GenericClient>(
         (&msg_id, Type::INT8_ARRAY),
         (&holder, Type::INT4),
     ];
-    let rows = call::rows(client, &format!("read from queue `{queue}`"), crate::sql::CLAIM, &params).await?;
+    let what = format!("read from queue `{queue}`");
+    let rows = call::own_rows(client, &what, &sql::own::claim(queue), sql::CLAIM, &params).await?;
     rows.iter().map(Message::from_row).collect()
 }
 
@@ -96,7 +99,7 @@ pub(crate) async fn peek<C: GenericClient>(
     quantity: usize,
 ) -> Result<Vec<Message>> {
     let params: [Param<'_>; 2] = [(&queue.as_str(), Type::TEXT), (&qty(quantity)?, Type::INT4)];
-    let rows = call::rows(client, &format!("peek into queue `{queue}`"), crate::sql::PEEK, &params).await?;
+    let rows = call::rows(client, &format!("peek into queue `{queue}`"), sql::PEEK, &params).await?;
     rows.iter().map(Message::from_row).collect()
 }
 

@@ -18,6 +18,7 @@ use crate::call::{self, Param};
 use crate::error::{Error, ErrorKind, Result};
 use crate::message::MessageId;
 use crate::name::QueueName;
+use crate::sql;
 use crate::wire::{Interval, Json};
 
 /// What a send says about all of its messages, as values that the wire takes.
@@ -72,7 +73,7 @@ impl<'a> Shared<'a> {
         client: &C,
         queue: &QueueName,
         what: &str,
-        statement: &str,
+        call: Call,
         body: &B,
     ) -> Result<Vec<Row>> {
         let policy = self.policy.as_deref().map(Json);
@@ -95,9 +96,35 @@ impl<'a> Shared<'a> {
             (body.group_keys(), B::TEXT),
             (body.exclusive_keys(), B::TEXT),
         ];
-        call::rows(client, what, statement, &params).await
+        match call.own {
+            Some(own) if !self.has_rules() && !body.has_keys() => {
+                call::own_rows(client, what, &own(queue), call.verb, &params).await
+            }
+            _ => call::rows(client, what, call.verb, &params).await,
+        }
+    }
+
+    /// Whether the options say more than a queue's own functions take.
+    fn has_rules(&self) -> bool {
+        self.retry_until.is_some()
+            || self.unique_until.is_some()
+            || self.unique_for.is_some()
+            || self.on_conflict.is_some()
+            || self.max_wait.is_some()
     }
 }
+
+/// The statement of a verb, and that of the queue's own function for the same, where there is one.
+#[derive(Clone, Copy)]
+struct Call {
+    verb: &'static str,
+    own: Option<fn(&QueueName) -> String>,
+}
+
+const SEND: Call = Call { verb: sql::SEND, own: Some(sql::own::send) };
+const SEND_REPORT: Call = Call { verb: sql::SEND_REPORT, own: None };
+const SEND_BATCH: Call = Call { verb: sql::SEND_BATCH, own: Some(sql::own::send_batch) };
+const SEND_BATCH_REPORT: Call = Call { verb: sql::SEND_BATCH_REPORT, own: None };
 
 /// The parameters that are of one message in a single send, and arrays in a batch.
 trait Body {
@@ -108,6 +135,7 @@ trait Body {
     fn unique_keys(&self) -> &(dyn ToSql + Sync);
     fn group_keys(&self) -> &(dyn ToSql + Sync);
     fn exclusive_keys(&self) -> &(dyn ToSql + Sync);
+    fn has_keys(&self) -> bool;
 }
 
 struct Parts<M, H, K> {
@@ -137,6 +165,9 @@ macro_rules! body {
             }
             fn exclusive_keys(&self) -> &(dyn ToSql + Sync) {
                 &self.exclusive_keys
+            }
+            fn has_keys(&self) -> bool {
+                self.unique_keys.is_some() || self.group_keys.is_some() || self.exclusive_keys.is_some()
             }
         }
     };
@@ -187,7 +218,7 @@ pub(crate) async fn send<C: GenericClient>(
 ) -> Result<MessageId> {
     let what = format!("send to queue `{queue}`");
     let shared = Shared::of(options)?;
-    let rows = shared.run(client, queue, &what, crate::sql::SEND, &One::of(message, &shared)).await?;
+    let rows = shared.run(client, queue, &what, SEND, &One::of(message, &shared)).await?;
     call::column(only(&rows, &what)?, 0, &what)
 }
 
@@ -200,7 +231,7 @@ pub(crate) async fn send_report<C: GenericClient>(
 ) -> Result<SendReport> {
     let what = format!("send to queue `{queue}`");
     let shared = Shared::of(options)?;
-    let rows = shared.run(client, queue, &what, crate::sql::SEND_REPORT, &One::of(message, &shared)).await?;
+    let rows = shared.run(client, queue, &what, SEND_REPORT, &One::of(message, &shared)).await?;
     report(only(&rows, &what)?, &what)
 }
 
@@ -212,7 +243,7 @@ pub(crate) async fn send_batch<C: GenericClient>(
     options: &SendOptions,
 ) -> Result<Vec<MessageId>> {
     let what = format!("send {} messages to queue `{queue}`", messages.len());
-    let rows = batch(client, queue, messages, options, &what, crate::sql::SEND_BATCH).await?;
+    let rows = batch(client, queue, messages, options, &what, SEND_BATCH).await?;
     rows.iter().map(|row| call::column(row, 0, &what)).collect()
 }
 
@@ -224,7 +255,7 @@ pub(crate) async fn send_batch_report<C: GenericClient>(
     options: &SendOptions,
 ) -> Result<Vec<SendReport>> {
     let what = format!("send {} messages to queue `{queue}`", messages.len());
-    let rows = batch(client, queue, messages, options, &what, crate::sql::SEND_BATCH_REPORT).await?;
+    let rows = batch(client, queue, messages, options, &what, SEND_BATCH_REPORT).await?;
     rows.iter().map(|row| report(row, &what)).collect()
 }
 
@@ -234,10 +265,10 @@ async fn batch<C: GenericClient>(
     messages: &[Outgoing],
     options: &SendOptions,
     what: &str,
-    statement: &str,
+    call: Call,
 ) -> Result<Vec<Row>> {
     let shared = Shared::of(options)?;
-    match shared.run(client, queue, what, statement, &Many::of(messages, &shared)).await {
+    match shared.run(client, queue, what, call, &Many::of(messages, &shared)).await {
         Err(error) if error.kind() == ErrorKind::InvalidPayload => Err(blame(messages, error)),
         Err(error) if error.kind() == ErrorKind::KeyTaken => Err(named(error)),
         answer => answer,

@@ -12,6 +12,7 @@ use crate::failure::Record;
 use crate::message::{Lease, MessageId};
 use crate::name::QueueName;
 use crate::payload;
+use crate::sql;
 use crate::wire::{Interval, Json};
 
 /// Whether a lease was still held.
@@ -73,7 +74,8 @@ pub(crate) async fn ack<C: GenericClient>(
         (&pairs.read_cts, Type::INT4_ARRAY),
         (&holder, Type::INT4),
     ];
-    call::values(client, &format!("ack in queue `{queue}`"), crate::sql::ACK, &params).await
+    let what = format!("ack in queue `{queue}`");
+    call::own_values(client, &what, &sql::own::ack(queue), sql::ACK, &params).await
 }
 
 /// Lengthens leases.
@@ -90,7 +92,8 @@ pub(crate) async fn extend<C: GenericClient>(
         (&pairs.read_cts, Type::INT4_ARRAY),
         (&visibility_timeout.map(Interval), Type::INTERVAL),
     ];
-    call::values(client, &format!("extend leases in queue `{queue}`"), crate::sql::EXTEND, &params).await
+    let what = format!("extend leases in queue `{queue}`");
+    call::own_values(client, &what, &sql::own::extend(queue), sql::EXTEND, &params).await
 }
 
 /// Lengthens leases without waiting for the disk, and says of each whether its run has started.
@@ -111,7 +114,8 @@ pub(crate) async fn beat<C: GenericClient>(
         (&started, Type::BOOL_ARRAY),
         (&holder, Type::INT4),
     ];
-    call::values(client, &format!("extend leases in queue `{queue}`"), crate::sql::BEAT, &params).await
+    let what = format!("extend leases in queue `{queue}`");
+    call::own_values(client, &what, &sql::own::beat(queue), sql::BEAT, &params).await
 }
 
 /// Writes down how runs ended whose leases were lost.
@@ -132,7 +136,7 @@ pub(crate) async fn late<C: GenericClient>(
         (&pairs.read_cts, Type::INT4_ARRAY),
         (&outcomes, Type::TEXT_ARRAY),
     ];
-    call::value(client, &format!("record late runs in queue `{queue}`"), crate::sql::LATE, &params).await
+    call::value(client, &format!("record late runs in queue `{queue}`"), sql::LATE, &params).await
 }
 
 /// Settles as failed.
@@ -154,7 +158,7 @@ pub(crate) async fn fail<C: GenericClient>(
         (&retry_after.map(Interval), Type::INTERVAL),
         (&holder, Type::INT4),
     ];
-    fate(&call::row(client, &what, crate::sql::FAIL, &params).await?, &what)
+    fate(&call::row(client, &what, sql::FAIL, &params).await?, &what)
 }
 
 /// Gives a delivery back for later.
@@ -176,7 +180,7 @@ pub(crate) async fn defer<C: GenericClient>(
         (&reason, Type::TEXT),
         (&holder, Type::INT4),
     ];
-    fate(&call::row(client, &what, crate::sql::DEFER, &params).await?, &what)
+    fate(&call::row(client, &what, sql::DEFER, &params).await?, &what)
 }
 
 /// Gives deliveries back at once.
@@ -196,7 +200,7 @@ pub(crate) async fn release<C: GenericClient>(
         (&reason, Type::TEXT),
         (&holder, Type::INT4),
     ];
-    call::values(client, &format!("release in queue `{queue}`"), crate::sql::RELEASE, &params).await
+    call::values(client, &format!("release in queue `{queue}`"), sql::RELEASE, &params).await
 }
 
 fn fate(row: &Row, what: &str) -> Result<Fate> {

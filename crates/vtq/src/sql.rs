@@ -236,6 +236,47 @@ SELECT r.msg_id, r.read_ct, r.attempt, r.ready_at, r.enqueued_at, r.last_read_at
 r.priority, r.timeout, r.is_suspect \
 FROM (SELECT set_config('synchronous_commit', 'off', true) AS set) AS s \
 CROSS JOIN LATERAL vtq.read(CASE s.set WHEN 'off' THEN $1 END, $2, $3, $4, $5, $6) AS r";
+
+/// The same calls of a queue's own functions, which the verbs hand over to: at the price of one plan less a call, and
+/// of one copy less of each row. The parameters are those of the verbs; the name of the queue, `$1`, and what only the
+/// verbs take are not used.
+pub(crate) mod own {
+    use crate::name::QueueName;
+
+    pub(crate) fn send(queue: &QueueName) -> String {
+        format!("SELECT vtq.\"_{queue}.send\"($2, $3, $4, $5, $6, $7, $8, $9)")
+    }
+
+    pub(crate) fn send_batch(queue: &QueueName) -> String {
+        format!("SELECT * FROM vtq.\"_{queue}.send_batch\"($2, $3, $4, $5, $6, $7, $8, $9)")
+    }
+
+    pub(crate) fn read(queue: &QueueName) -> String {
+        format!("SELECT {COLUMNS} FROM vtq.\"_{queue}.read\"($2, $3, NULL, NULL, NULL)")
+    }
+
+    pub(crate) fn claim(queue: &QueueName) -> String {
+        format!("SELECT {COLUMNS} FROM vtq.\"_{queue}.read\"($2, $3, $4, $5, $6) WHERE {WITHOUT_FSYNC}")
+    }
+
+    pub(crate) fn ack(queue: &QueueName) -> String {
+        format!("SELECT * FROM vtq.\"_{queue}.ack\"($2, $3, $4)")
+    }
+
+    pub(crate) fn extend(queue: &QueueName) -> String {
+        format!("SELECT * FROM vtq.\"_{queue}.extend\"($2, $3, $4, NULL, NULL)")
+    }
+
+    pub(crate) fn beat(queue: &QueueName) -> String {
+        format!("SELECT * FROM vtq.\"_{queue}.extend\"($2, $3, $4, $5, $6) WHERE {WITHOUT_FSYNC}")
+    }
+
+    const COLUMNS: &str = "msg_id, read_ct, attempt, ready_at, enqueued_at, last_read_at, vt, headers, message, \
+                           priority, timeout, is_suspect";
+    /// As in [`CLAIM`](super::CLAIM). It stands for a value, so that it is computed once, and before the function runs.
+    const WITHOUT_FSYNC: &str = "(SELECT set_config('synchronous_commit', 'off', true)) = 'off'";
+}
+
 pub(crate) const PEEK: &str = "\
 SELECT msg_id, read_ct, attempt, ready_at, enqueued_at, last_read_at, vt, headers, message, priority, timeout, \
 is_suspect FROM vtq.peek($1, $2)";

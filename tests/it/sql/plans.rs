@@ -127,6 +127,49 @@ async fn a_million_delayed_messages_cost_a_reader_nothing() {
     assert_eq!(s.read(200).await.len(), 99);
 }
 
+/// The verbs that a session plans once, while the queue is small, are as good when it is large: what walks all of a small
+/// table, because that is cheap, would walk all of a large one.
+#[tokio::test]
+async fn plans_for_a_small_queue_are_good_for_a_large_one() {
+    for rows in [0, 200] {
+        plans_hold_when_the_queue_grows_from(rows).await;
+    }
+}
+
+async fn plans_hold_when_the_queue_grows_from(rows: i32) {
+    let s = filled(rows, "now()").await;
+    // A session's first temporary table has it plan everything anew: it comes before the plans that are to be kept.
+    s.run("ANALYZE vtq.q; CREATE TEMP TABLE first ()").await;
+    assert_no_scans(&s, &format!("{rows} rows")).await;
+    s.run("INSERT INTO vtq.q (message) SELECT '1' FROM generate_series(1, 50000)").await;
+    s.run("CREATE TABLE held AS SELECT row_number() OVER () AS place, msg_id, read_ct FROM vtq.read('q', qty => 7)").await;
+
+    for verb in HOT_VERBS {
+        let buffers = buffers(&s, &format!("SELECT * FROM {verb}")).await;
+
+        // A sweep looks at the first ten thousand places.
+        let limit = if verb.contains("sweep") { 15_000 } else { 1000 };
+        assert!(buffers < limit, "{buffers} buffers for {verb}, planned for {rows} rows");
+    }
+}
+
+#[tokio::test]
+async fn admission_does_not_walk_all_arrivals() {
+    let s = Session::with_queue(r#"{"unlogged": true}"#).await;
+    s.run("ALTER TABLE vtq.q SET (autovacuum_enabled = false)").await;
+    // Plans the admission while it has little to do.
+    s.run("SELECT vtq.send('q', '1', group_key => 'a'); SELECT * FROM vtq.read('q')").await;
+    s.run(
+        "SELECT count(*) FROM vtq.send_batch(
+            'q', array_fill('1'::jsonb, ARRAY[60000]), group_keys => array_fill('a'::text, ARRAY[60000]))",
+    )
+    .await;
+
+    let buffers = buffers(&s, "SELECT * FROM vtq.read('q')").await;
+
+    assert!(buffers < 30_000, "{buffers} buffers to admit five hundred of sixty thousand");
+}
+
 /// The buffers that a statement and the functions in it touch, when it runs for the second time in its session.
 async fn buffers(s: &Session, sql: &str) -> u64 {
     // The first run in a session also reads the catalogue, and compiles the functions.

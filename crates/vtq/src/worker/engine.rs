@@ -167,8 +167,7 @@ async fn wait_for_runs(plan: &Plan, limit: Duration) {
     let until = Instant::now() + limit;
     while !plan.flights().running().is_empty() {
         let Some(left) = until.checked_duration_since(Instant::now()) else { return };
-        // A run that ends stirs.
-        let _ = timeout(left.min(Duration::from_millis(100)), plan.stir.notified()).await;
+        let _ = timeout(left.min(Duration::from_millis(100)), plan.freed.notified()).await;
     }
 }
 

@@ -21,10 +21,14 @@ use crate::read::{self, Place, ReadOptions};
 use crate::sql;
 use crate::wire::Interval;
 
-/// The first wait after an empty read; it grows while nothing comes.
+/// The wait after a read that found less than there was room for; it grows while nothing comes.
 const FIRST_POLL: Duration = Duration::from_millis(10);
 /// How long nothing must have come before the worker announces that it sleeps.
 const LINGER: Duration = Duration::from_secs(1);
+/// The slowest poll before that.
+const LINGERING_POLL: Duration = Duration::from_millis(20);
+/// The slowest poll of a worker that cannot sleep, since some of its slots are all taken.
+const CROWDED_POLL: Duration = Duration::from_millis(200);
 /// The slowest poll while a listener hears, unless another is set: the last resort.
 const HEARING_POLL: Duration = Duration::from_secs(30);
 /// The slowest poll without one, unless another is set.
@@ -47,6 +51,8 @@ struct Memory {
     /// The levels that the floors belong to.
     levels: Vec<i16>,
     full_due: Option<Instant>,
+    /// When the next read is worth while: the last one found less than there was room for.
+    look_due: Option<Instant>,
     sweep_due: Option<Instant>,
     trouble_until: Option<Instant>,
     is_in_trouble: bool,
@@ -58,8 +64,13 @@ struct Memory {
 #[derive(Debug, Clone, Copy, Default)]
 struct Round {
     found: usize,
+    reads: usize,
     /// Whether some capsule had room for more than it was given.
     has_room: bool,
+    /// Whether every capsule had.
+    is_roomy: bool,
+    /// When one of those with room is to be served next.
+    due: Option<Instant>,
     /// Whether every queue was read from its front, and all came back short.
     is_drained: bool,
 }
@@ -113,20 +124,23 @@ impl Fetcher {
             return Round::default();
         }
         if plan.take_rewind() {
-            for memory in &mut self.memories {
-                memory.full_due = None;
-            }
+            self.look_everywhere();
         }
-        let mut round = Round { is_drained: true, ..Round::default() };
+        let mut round = Round { is_drained: true, is_roomy: true, ..Round::default() };
         for (place, capsule) in plan.capsules.iter().enumerate() {
             let mut room = capsule.room(plan.flights().len()).min(MOST_AT_ONCE);
             if room == 0 {
-                round.is_drained = false;
+                (round.is_drained, round.is_roomy) = (false, false);
                 continue;
             }
             for &queue in &capsule.queues {
+                if self.memories[queue].look_due.is_some_and(|due| due > Instant::now()) {
+                    round.is_drained = false;
+                    continue;
+                }
                 let (found, is_drained) = self.read(queue, room).await;
                 round.found += found;
+                round.reads += 1;
                 round.is_drained &= is_drained;
                 room -= found.min(room);
                 if found > 0 {
@@ -136,7 +150,13 @@ impl Fetcher {
                     break;
                 }
             }
-            round.has_room |= room > 0;
+            round.is_roomy &= room > 0;
+            if room > 0 {
+                round.has_room = true;
+                let now = Instant::now();
+                let due = capsule.queues.iter().filter_map(|&queue| self.memories[queue].look_due);
+                round.due = due.chain(round.due).min().or(Some(now));
+            }
         }
         if round.found > 0 {
             self.poll = FIRST_POLL;
@@ -145,12 +165,20 @@ impl Fetcher {
         round
     }
 
+    /// Has the next round read every queue, and from its front.
+    fn look_everywhere(&mut self) {
+        for memory in &mut self.memories {
+            (memory.full_due, memory.look_due) = (None, None);
+        }
+    }
+
     /// Reads one queue: behind its floors, or from the front when that is due. Answers how many came, and whether the
     /// front was seen and nothing more is there.
     async fn read(&mut self, queue: usize, qty: usize) -> (usize, bool) {
         let now = Instant::now();
         let memory = &mut self.memories[queue];
         if memory.trouble_until.is_some_and(|until| until > now) {
+            memory.look_due = memory.trouble_until;
             return (0, true);
         }
         let levels = lock(&self.plan.queues[queue].setting).priorities.clone();
@@ -170,6 +198,10 @@ impl Fetcher {
             Ok(messages) => {
                 self.connected.worked();
                 let found = messages.len();
+                if found > 0 {
+                    self.poll = FIRST_POLL;
+                }
+                self.memories[queue].look_due = (found < qty).then(|| Instant::now() + self.poll);
                 self.took(queue, messages, is_full.then_some(now), now);
                 self.sweep(queue).await;
                 (found, is_full && found < qty)
@@ -263,6 +295,7 @@ impl Fetcher {
             None => {
                 let memory = &mut self.memories[queue];
                 memory.trouble_until = Some(Instant::now() + Duration::from_secs(1));
+                memory.look_due = memory.trouble_until;
                 if !std::mem::replace(&mut memory.is_in_trouble, true) {
                     let queue = plan.queues[queue].name.clone();
                     plan.events.tell(WorkerEvent::QueueTrouble { queue, error: chain(&error) });
@@ -277,35 +310,36 @@ impl Fetcher {
     /// Waits until a read is worth while.
     async fn rest(&mut self, round: Round) {
         let plan = self.plan.clone();
-        if round.found > 0 && round.has_room {
-            // More may have come meanwhile.
-            return self.nap(Duration::ZERO).await;
-        }
         if !round.has_room {
-            // A slot that becomes free stirs; so does the end of all, for a worker that runs once. Where it was not
-            // slots that were missing, but too much waits to be recorded, nothing may run any more that could stir.
+            // Where it was not slots that were missing, but too much waits to be recorded, nothing may run any more
+            // that could free one.
             tokio::select! {
-                () = plan.stir.notified() => {}
+                () = plan.freed.notified() => {}
                 () = plan.settled.notified() => {}
             }
             return;
         }
-        if plan.settings.is_once {
-            return self.nap(FIRST_POLL).await;
+        if self.is_announced {
+            // Only now: what woke the sleeper was to be read first.
+            self.rise().await;
         }
-        let idle_since = *self.idle_since.get_or_insert_with(Instant::now);
-        if idle_since.elapsed() < LINGER || plan.flights().len() > 0 {
-            let poll = self.poll;
-            self.poll = (poll * 5 / 4).min(Duration::from_millis(200));
-            return self.nap(poll).await;
+        if round.found == 0 {
+            let idle_for = self.idle_since.get_or_insert_with(Instant::now).elapsed();
+            if idle_for >= LINGER && round.is_roomy && !plan.settings.is_once {
+                return self.sleep().await;
+            }
+            if round.reads > 0 {
+                let slowest = if idle_for < LINGER { LINGERING_POLL } else { CROWDED_POLL };
+                self.poll = (self.poll * 5 / 4).min(slowest);
+            }
         }
-        self.sleep().await;
-    }
-
-    async fn nap(&self, length: Duration) {
+        let wait = round.due.map_or(Duration::ZERO, |due| due.saturating_duration_since(Instant::now()));
         tokio::select! {
-            () = self.plan.stir.notified() => {}
-            () = tokio::time::sleep(length) => {}
+            biased;
+            () = plan.stir.notified() => self.look_everywhere(),
+            () = plan.freed.notified(), if !round.is_roomy => {}
+            () = plan.settled.notified(), if !round.is_roomy => {}
+            () = tokio::time::sleep(wait) => {}
         }
     }
 
@@ -322,11 +356,9 @@ impl Fetcher {
         };
         self.is_announced = true;
         // Whoever sent before the announcement shows now, or still holds a lock that says so.
-        for memory in &mut self.memories {
-            memory.full_due = None;
-        }
+        self.look_everywhere();
         if self.round().await.found > 0 {
-            return self.rise().await;
+            return;
         }
         plan.events.tell(WorkerEvent::Asleep);
         let poll = if is_written { Duration::from_millis(50) } else { slowest };
@@ -335,14 +367,11 @@ impl Fetcher {
             () = plan.stir.notified() => true,
             () = tokio::time::sleep(length) => false,
         };
-        for memory in &mut self.memories {
-            memory.full_due = None;
-        }
+        self.look_everywhere();
         if was_woken || due_in.is_some_and(|due| due <= length) {
             // Awake for a while: what has come is seldom alone.
             self.poll = FIRST_POLL;
             self.idle_since = None;
-            self.rise().await;
         }
     }
 

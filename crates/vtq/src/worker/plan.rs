@@ -43,8 +43,10 @@ pub(super) struct Plan {
     /// Held for moments, never while waiting for anything.
     pub(super) flights: Mutex<Flights>,
     pub(super) outcomes: mpsc::UnboundedSender<Ended>,
-    /// There may be something to fetch, or room for it.
+    /// There may be something to fetch.
     pub(super) stir: Notify,
+    /// There may be room for more: runs ended.
+    pub(super) freed: Notify,
     /// Outcomes were recorded: a fetcher that paused for them has room again.
     pub(super) settled: Notify,
     /// A schedule was added or resumed.
@@ -92,6 +94,8 @@ pub(super) struct Slots {
 #[derive(Debug)]
 struct SlotState {
     waiting: VecDeque<Delivery>,
+    /// So many may wait without being too few.
+    enough: usize,
     running: usize,
     ended: u64,
     /// Runs a second, smoothed.
@@ -150,6 +154,7 @@ impl Plan {
             flights: Mutex::default(),
             outcomes,
             stir: Notify::new(),
+            freed: Notify::new(),
             settled: Notify::new(),
             replan: Notify::new(),
             stop,
@@ -227,6 +232,7 @@ impl Slots {
     pub(super) fn new(queues: Vec<usize>, concurrency: usize, handler: Arc<dyn AnyHandler>) -> Self {
         let state = SlotState {
             waiting: VecDeque::new(),
+            enough: 0,
             running: 0,
             ended: 0,
             rate: 0.0,
@@ -236,11 +242,16 @@ impl Slots {
         Self { queues, concurrency, handler, state: Mutex::new(state) }
     }
 
-    /// How many messages it is worth to fetch now.
+    /// How many messages it is worth to fetch now: none while more than half of what is fetched ahead still waits, so
+    /// that reads are few and large.
     pub(super) fn room(&self, held: usize) -> usize {
         let mut state = lock(&self.state);
         state.measure();
         let ahead = ((state.rate * AHEAD.as_secs_f64()) as usize).min(MOST_AHEAD);
+        state.enough = ahead / 2;
+        if state.waiting.len() > state.enough {
+            return 0;
+        }
         let slots = (self.concurrency + ahead).saturating_sub(state.running + state.waiting.len());
         slots.min((self.concurrency + ahead + MOST_UNSETTLED).saturating_sub(held))
     }
@@ -261,15 +272,15 @@ impl Slots {
         Some(delivery)
     }
 
-    /// Gives the slot of a run that ended to the next message, or back.
-    pub(super) fn next(&self) -> Option<Delivery> {
+    /// Gives the slot of a run that ended to the next message, or back; says whether it may be worth to fetch more.
+    pub(super) fn next(&self) -> (Option<Delivery>, bool) {
         let mut state = lock(&self.state);
         state.ended += 1;
         let next = state.waiting.pop_front();
         if next.is_none() {
             state.running -= 1;
         }
-        next
+        (next, state.waiting.len() <= state.enough)
     }
 
     /// Forgets what waits for a slot.

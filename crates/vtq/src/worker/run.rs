@@ -30,8 +30,11 @@ async fn slot(plan: Arc<Plan>, capsule: usize, first: Delivery) {
     let mut next = Some(first);
     while let Some(delivery) = next {
         run(&plan, capsule, delivery).await;
-        next = plan.capsules[capsule].next();
-        plan.stir.notify_one();
+        let has_room;
+        (next, has_room) = plan.capsules[capsule].next();
+        if has_room {
+            plan.freed.notify_one();
+        }
     }
 }
 
