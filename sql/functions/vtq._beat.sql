@@ -3,8 +3,8 @@
 --   last_claim            how long ago its fetch loop last asked for messages; null: never
 --   in_flight             how many messages it holds
 --   wake_up               listening, deaf or polling; null: not known yet
---   returns  what its queues are set to, so that a change reaches it; a queue that is gone is missing. And with each
---            the worker's number
+--   returns  what its queues are set to, so that a change reaches it; a queue that is gone is missing. With each the
+--            worker's number, and how many live workers serve the queue
 --   writes   vtq._worker. Rows that were silent for a day are removed
 CREATE OR REPLACE FUNCTION vtq._beat(
     worker_id text,
@@ -16,7 +16,7 @@ CREATE OR REPLACE FUNCTION vtq._beat(
     in_flight integer,
     wake_up text DEFAULT NULL
 )
-RETURNS TABLE (queue text, visibility_timeout interval, priorities smallint[], worker_no integer)
+RETURNS TABLE (queue text, visibility_timeout interval, priorities smallint[], worker_no integer, worker_ct bigint)
 LANGUAGE plpgsql
 SET search_path = pg_catalog
 AS $$
@@ -36,7 +36,12 @@ BEGIN
     RETURNING w.worker_no INTO number;
     DELETE FROM vtq._worker AS w WHERE w.heartbeat_at < at - interval '1 day';
     RETURN QUERY
-    SELECT q.queue, q.visibility_timeout, q.priorities, number FROM vtq._queue AS q WHERE q.queue = ANY (_beat.queues);
+    SELECT q.queue, q.visibility_timeout, q.priorities, number, (
+        SELECT count(*) FROM vtq._worker AS w
+        WHERE q.queue = ANY (w.queues) AND w.heartbeat_at > at - interval '2 min'
+    )
+    FROM vtq._queue AS q
+    WHERE q.queue = ANY (_beat.queues);
 END;
 $$;
 

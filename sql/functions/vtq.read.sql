@@ -45,7 +45,8 @@ BEGIN
     IF to_regproc(own) IS NULL THEN
         PERFORM vtq._no_queue(queue);
     END IF;
-    RETURN QUERY EXECUTE 'SELECT * FROM ' || own || '($1, $2, $3, $4, $5)'
+    RETURN QUERY EXECUTE 'SELECT r.msg_id, r.read_ct, r.attempt, r.ready_at, r.enqueued_at, r.last_read_at, r.vt, r.headers, '
+        'r.message, r.priority, r.timeout, r.is_suspect FROM ' || own || '($1, $2, $3, $4, $5) AS r'
     USING visibility_timeout, qty, after_ready_at, after_msg_id, holder;
 END;
 $$;

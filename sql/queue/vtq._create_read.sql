@@ -1,6 +1,7 @@
 -- vtq._create_read: builds a queue's own read, which vtq.read hands over to.
 --   queue    queue name, checked
---   writes   the function vtq."_<queue>.read"; its arguments and its answer are those of vtq.read
+--   writes   the function vtq."_<queue>.read"; its arguments and its answer are those of vtq.read, and has_lane: whether
+--            others may wait for the end of this message
 -- A statement that names its table is planned once a session; one that is put together at each call is planned at
 -- each call, which costs several times what it does.
 -- A queue of several levels looks first whose front has been ready longer than the queue's aging; those levels have
@@ -13,7 +14,15 @@ RETURNS void
 LANGUAGE plpgsql
 SET search_path = pg_catalog
 AS $$
+DECLARE
+    older text := to_regprocedure(
+        vtq._own(queue, 'read') || '(interval, integer, timestamptz[], bigint[], integer)'
+    )::text;
 BEGIN
+    -- One of before has_lane cannot be replaced.
+    IF pg_get_function_result(older::regprocedure) NOT LIKE '%has_lane%' THEN
+        EXECUTE 'DROP FUNCTION ' || older;
+    END IF;
     EXECUTE format($template$
         CREATE OR REPLACE FUNCTION vtq.%1$I(
             visibility_timeout interval,
@@ -34,7 +43,8 @@ BEGIN
             message jsonb,
             priority smallint,
             timeout interval,
-            is_suspect boolean
+            is_suspect boolean,
+            has_lane boolean
         )
         LANGUAGE plpgsql
         SET search_path = pg_catalog
@@ -169,7 +179,7 @@ BEGIN
                             WHEN m.policy IS NULL THEN setting.timeout
                             ELSE vtq._own_timeout(m.policy, setting.timeout)
                         END AS timeout,
-                        m.is_suspect
+                        m.is_suspect, m.lane IS NOT NULL AS has_lane
                 ),
                 -- A lapsed lease that nobody settled: the worker died without a word. Whoever delivers next writes it
                 -- down.
@@ -186,7 +196,7 @@ BEGIN
                     WHERE a.outcome = 'never_started' AND excluded.outcome = 'abandoned'
                 )
                 SELECT l.msg_id, l.read_ct, l.attempt, l.ready_at, l.enqueued_at, l.last_read_at, l.vt, l.headers,
-                    l.message, l.priority, l.timeout, l.is_suspect
+                    l.message, l.priority, l.timeout, l.is_suspect, l.has_lane
                 FROM leased AS l
                 ORDER BY l.ready_at, l.msg_id;
                 GET DIAGNOSTICS got = ROW_COUNT;

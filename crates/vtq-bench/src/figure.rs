@@ -11,6 +11,8 @@ pub(crate) enum Metric {
     CpuPerMessage,
     WalPerMessage,
     CpuPercent,
+    /// Server CPU less what the same sends took while nobody read.
+    CpuWithoutSends,
     P50,
     P99,
     TableBytes,
@@ -27,6 +29,7 @@ impl Metric {
             Self::CpuPerMessage => "server CPU, µs/message",
             Self::WalPerMessage => "WAL, bytes/message",
             Self::CpuPercent => "server CPU, % of a core",
+            Self::CpuWithoutSends => "less that of the sends alone, % of a core",
             Self::P50 => "p50, ms",
             Self::P99 => "p99, ms",
             Self::TableBytes => "table, MB",

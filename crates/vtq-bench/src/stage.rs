@@ -1,11 +1,12 @@
 //! A fresh database with a peer in it, and producers and consumers at work there.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
 use crate::cluster::{Bench, connect};
+use crate::cpu;
 use crate::figure::Metric;
 use crate::meter::{Meter, Reading};
 use crate::peer::{Consume, OnAck, Peer};
@@ -99,6 +100,15 @@ impl<'a> Stage<'a> {
         // A disk that others use may stand still for as long as a short measurement lasts: then it lasts longer.
         self.pump.work_until(STALL_LIMIT, || tally.handled() > before || tally.handled() >= most).await?;
         meter.stop(&self.bench.admin, &self.tally).await
+    }
+
+    /// Server CPU in percent of one core, whatever they do.
+    pub(crate) async fn cpu_percent(&mut self, span: Duration) -> Result<f64> {
+        self.pump.work(span / 4).await?;
+        let (started, before) = (Instant::now(), cpu::seconds(self.bench.postmaster()?)?);
+        self.pump.work(span).await?;
+        let used = cpu::seconds(self.bench.postmaster()?)? - before;
+        Ok(used * 100.0 / started.elapsed().as_secs_f64())
     }
 
     /// The latencies since the measurement began.

@@ -46,6 +46,9 @@ impl ReadOptions {
     }
 }
 
+/// The column that follows those of [`Message::from_row`].
+const HAS_LANE: usize = 12;
+
 /// A place in the line of one priority level.
 pub(crate) type Place = (DateTime<Utc>, MessageId);
 
@@ -65,6 +68,14 @@ pub(crate) async fn read<C: GenericClient>(
     rows.iter().map(Message::from_row).collect()
 }
 
+/// A message as a worker reads it.
+#[derive(Debug)]
+pub(crate) struct Claimed {
+    pub(crate) message: Message,
+    /// Whether others may wait for its end, in a group or for an exclusive key.
+    pub(crate) has_lane: bool,
+}
+
 /// Reads as a worker does: behind its floors, under its number, and without waiting for the disk.
 pub(crate) async fn claim<C: GenericClient>(
     client: &C,
@@ -72,7 +83,7 @@ pub(crate) async fn claim<C: GenericClient>(
     options: &ReadOptions,
     floors: Option<&[Option<Place>]>,
     holder: i32,
-) -> Result<Vec<Message>> {
+) -> Result<Vec<Claimed>> {
     let qty = qty(options.qty)?;
     let visibility_timeout = options.visibility_timeout.map(Interval);
     let ready_at: Option<Vec<Option<DateTime<Utc>>>> =
@@ -89,7 +100,9 @@ pub(crate) async fn claim<C: GenericClient>(
     ];
     let what = format!("read from queue `{queue}`");
     let rows = call::own_rows(client, &what, &sql::own::claim(queue), sql::CLAIM, &params).await?;
-    rows.iter().map(Message::from_row).collect()
+    let claimed =
+        |row| Ok(Claimed { message: Message::from_row(row)?, has_lane: call::column(row, HAS_LANE, &what)? });
+    rows.iter().map(claimed).collect()
 }
 
 /// Shows what a read would hand out.

@@ -233,7 +233,7 @@ is_suspect FROM vtq.read($1, $2, $3)";
 /// transaction of whoever calls. The queue's name passes through the setting, so that it comes first.
 pub(crate) const CLAIM: &str = "\
 SELECT r.msg_id, r.read_ct, r.attempt, r.ready_at, r.enqueued_at, r.last_read_at, r.vt, r.headers, r.message, \
-r.priority, r.timeout, r.is_suspect \
+r.priority, r.timeout, r.is_suspect, false AS has_lane \
 FROM (SELECT set_config('synchronous_commit', 'off', true) AS set) AS s \
 CROSS JOIN LATERAL vtq.read(CASE s.set WHEN 'off' THEN $1 END, $2, $3, $4, $5, $6) AS r";
 
@@ -256,7 +256,9 @@ pub(crate) mod own {
     }
 
     pub(crate) fn claim(queue: &QueueName) -> String {
-        format!("SELECT {COLUMNS} FROM vtq.\"_{queue}.read\"($2, $3, $4, $5, $6) WHERE {WITHOUT_FSYNC}")
+        format!(
+            "SELECT {COLUMNS}, has_lane FROM vtq.\"_{queue}.read\"($2, $3, $4, $5, $6) WHERE {WITHOUT_FSYNC}"
+        )
     }
 
     pub(crate) fn ack(queue: &QueueName) -> String {
@@ -348,8 +350,7 @@ pub(crate) const SCHEDULE_FAILED: &str = "SELECT vtq._schedule_failed($1, $2, $3
 pub(crate) const NOW: &str = "SELECT clock_timestamp()";
 pub(crate) const DOZE: &str = "SELECT due_in, is_written FROM vtq._doze($1, $2, $3)";
 pub(crate) const RISE: &str = "SELECT vtq._rise($1)";
-pub(crate) const SIGN_OF_LIFE: &str =
-    "SELECT queue, visibility_timeout, priorities, worker_no FROM vtq._beat($1, $2, $3, $4, $5, $6, $7, $8)";
+pub(crate) const SIGN_OF_LIFE: &str = "SELECT queue, visibility_timeout, priorities, worker_no, worker_ct FROM vtq._beat($1, $2, $3, $4, $5, $6, $7, $8)";
 pub(crate) const LEAVE: &str = "SELECT vtq._leave($1)";
 /// Asks for a notification on a channel of this connection's own: whoever can hear it can hear the others.
 pub(crate) const NOTIFY: &str = "SELECT pg_notify($1, '')";

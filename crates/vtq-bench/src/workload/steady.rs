@@ -26,7 +26,9 @@ pub(super) fn section(_args: &Args) -> Section {
     let mut ratios = Vec::new();
     for (case, _, peer) in cases() {
         if peer.schema() != "vtq" {
-            ratios.push(Ratio::new(Metric::CpuPercent, (CASE_ONE, Peer::VtqWorker), (case, peer)));
+            for metric in [Metric::CpuPercent, Metric::CpuWithoutSends] {
+                ratios.push(Ratio::new(metric, (CASE_ONE, Peer::VtqWorker), (case, peer)));
+            }
         }
     }
     Section {
@@ -35,7 +37,7 @@ pub(super) fn section(_args: &Args) -> Section {
             "{PRODUCERS} producers send {RATE} messages a second in all, one by one; {HANDLERS} handlers take 1 ms \
              each. PGMQ is read by its long poll, by {HANDLERS} pollers that take one message each, or by one that \
              takes up to {HANDLERS}. Latency is from before the send to the handler's start. Server CPU includes \
-             the sends."
+             the sends, and is also given less what the same sends took just before, while nobody read."
         ),
         ratios,
         ..Section::default()
@@ -57,15 +59,30 @@ pub(super) async fn measure(bench: &Bench, args: &Args, figures: &mut Figures) -
 }
 
 async fn steady(bench: &Bench, args: &Args, shape: Shape, peer: Peer) -> Result<Vec<(Metric, f64)>> {
-    let mut stage = Stage::fresh(bench, peer, OnAck::Delete).await?;
+    let mut unread = sending(bench, peer).await?;
+    let of_sends = unread.cpu_percent(args.span()).await?;
+    unread.end().await?;
+
+    let mut stage = sending(bench, peer).await?;
     stage.consume(shape, stage.handler(HANDLER));
+    let reading = stage.measure(args.span()).await?;
+    let of_all = reading.cpu_percent();
+    let mut values = vec![
+        (Metric::CpuPercent, of_all),
+        (Metric::CpuWithoutSends, of_all - of_sends),
+        (Metric::Rate, reading.rate()),
+    ];
+    values.extend(stage.latencies()?);
+    stage.end().await?;
+    Ok(values)
+}
+
+/// A fresh queue, and producers at work.
+async fn sending(bench: &Bench, peer: Peer) -> Result<Stage<'_>> {
+    let mut stage = Stage::fresh(bench, peer, OnAck::Delete).await?;
     for _ in 0..PRODUCERS {
         let producer = peer.producer(&stage.url).await?;
         stage.pump.steadily(producer, Duration::from_secs(1) * PRODUCERS / RATE, 1, |_, _| {});
     }
-    let reading = stage.measure(args.span()).await?;
-    let mut values = vec![(Metric::CpuPercent, reading.cpu_percent()), (Metric::Rate, reading.rate())];
-    values.extend(stage.latencies()?);
-    stage.end().await?;
-    Ok(values)
+    Ok(stage)
 }

@@ -16,8 +16,7 @@ use super::run::feed;
 use crate::call::{self, Param};
 use crate::dead_letter;
 use crate::error::{Error, Result};
-use crate::message::Message;
-use crate::read::{self, Place, ReadOptions};
+use crate::read::{self, Claimed, Place, ReadOptions};
 use crate::sql;
 use crate::wire::Interval;
 
@@ -165,6 +164,13 @@ impl Fetcher {
         round
     }
 
+    /// Has the next round read every queue.
+    fn look(&mut self) {
+        for memory in &mut self.memories {
+            memory.look_due = None;
+        }
+    }
+
     /// Has the next round read every queue, and from its front.
     fn look_everywhere(&mut self) {
         for memory in &mut self.memories {
@@ -214,14 +220,17 @@ impl Fetcher {
     }
 
     /// Takes messages in, and remembers the places they had.
-    fn took(&mut self, queue: usize, messages: Vec<Message>, full_since: Option<Instant>, asked_at: Instant) {
+    fn took(&mut self, queue: usize, claimed: Vec<Claimed>, full_since: Option<Instant>, asked_at: Instant) {
         let plan = self.plan.clone();
         let memory = &mut self.memories[queue];
         if let Some(since) = full_since {
             let took = since.elapsed();
-            memory.full_due = Some(Instant::now() + (took * 10).clamp(LEAST_BETWEEN_FULL, MOST_BETWEEN_FULL));
+            // All workers together, not each.
+            let share = 10 * lock(&plan.queues[queue].setting).workers.clamp(1, 1000);
+            memory.full_due =
+                Some(Instant::now() + (took * share).clamp(LEAST_BETWEEN_FULL, MOST_BETWEEN_FULL));
         }
-        for message in &messages {
+        for Claimed { message, .. } in &claimed {
             if let Some(level) = memory.levels.iter().position(|level| *level == message.priority) {
                 let place = (message.ready_at, message.lease.id);
                 memory.floors[level] = memory.floors[level].max(Some(place));
@@ -231,16 +240,17 @@ impl Fetcher {
             plan.events.tell(WorkerEvent::QueueBack { queue: plan.queues[queue].name.clone() });
         }
         let held_until = asked_at + plan.visibility_timeout(queue);
-        let is_any_suspect = messages.iter().any(|message| message.is_suspect);
+        let is_any_suspect = claimed.iter().any(|one| one.message.is_suspect);
         self.memories[queue].meets_suspects = is_any_suspect;
-        let mut begun = Vec::with_capacity(messages.len());
-        for message in messages {
+        let mut begun = Vec::with_capacity(claimed.len());
+        for Claimed { message, has_lane } in claimed {
             let flight = Flight {
                 lease: message.lease,
                 attempt: message.attempt,
                 cancel: Cancel::default(),
                 phase: Phase::Waiting,
                 is_marked: false,
+                has_lane,
                 held_until,
             };
             match plan.flights().begin(queue, flight) {
@@ -337,6 +347,7 @@ impl Fetcher {
         tokio::select! {
             biased;
             () = plan.stir.notified() => self.look_everywhere(),
+            () = plan.again.notified() => self.look(),
             () = plan.freed.notified(), if !round.is_roomy => {}
             () = plan.settled.notified(), if !round.is_roomy => {}
             () = tokio::time::sleep(wait) => {}
@@ -365,6 +376,7 @@ impl Fetcher {
         let length = due_in.map_or(poll, |due| due.clamp(Duration::from_millis(5), poll));
         let was_woken = tokio::select! {
             () = plan.stir.notified() => true,
+            () = plan.again.notified() => true,
             () = tokio::time::sleep(length) => false,
         };
         self.look_everywhere();
@@ -396,7 +408,7 @@ async fn claim(
     queue: usize,
     qty: usize,
     floors: Option<&[Option<Place>]>,
-) -> Result<Vec<Message>> {
+) -> Result<Vec<Claimed>> {
     let options = ReadOptions::new().qty(qty).visibility_timeout(plan.visibility_timeout(queue));
     read::claim(client, &plan.queues[queue].name, &options, floors, plan.number()).await
 }

@@ -15,6 +15,8 @@ pub(super) struct Flight {
     pub(super) phase: Phase,
     /// Whether the database knows that the run has started.
     pub(super) is_marked: bool,
+    /// Whether others may wait for its end.
+    pub(super) has_lane: bool,
     /// Until when the lease lasts at the least, by this process's clock.
     pub(super) held_until: Instant,
 }

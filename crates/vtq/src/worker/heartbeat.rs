@@ -22,6 +22,8 @@ use crate::wire::Interval;
 const SIGN_EVERY: Duration = Duration::from_secs(15);
 /// The same, for one that holds nothing: ten idle workers together stay under a statement a second.
 const SIGN_EVERY_WHEN_IDLE: Duration = Duration::from_secs(60);
+/// The same, after its first: workers start together and are to know of each other.
+const SECOND_SIGN_AFTER: Duration = Duration::from_secs(1);
 
 /// How long a run goes on before the database is told that it has started, should no heartbeat have said so. A run
 /// that dies sooner counts as one that never started.
@@ -32,6 +34,8 @@ const MARK_AFTER: Duration = Duration::from_secs(1);
 pub(super) struct Heart {
     last_beat: Option<Instant>,
     last_sign: Option<Instant>,
+    /// Whether it has said so more than once.
+    is_known: bool,
     /// What it last said of its listener.
     last_wake_up: Option<&'static str>,
 }
@@ -65,7 +69,11 @@ impl Heart {
 
     /// Says that the process lives when it is time, and takes note of what the queues are set to.
     async fn sign(&mut self, plan: &Arc<Plan>, connected: &mut Connected) {
-        let every = if plan.flights().len() == 0 { SIGN_EVERY_WHEN_IDLE } else { SIGN_EVERY };
+        let every = match self.last_sign {
+            Some(_) if !self.is_known => SECOND_SIGN_AFTER,
+            _ if plan.flights().len() == 0 => SIGN_EVERY_WHEN_IDLE,
+            _ => SIGN_EVERY,
+        };
         let wake_up = plan.wake_up();
         if self.last_wake_up == wake_up && self.last_sign.is_some_and(|last| last.elapsed() < every) {
             return;
@@ -73,7 +81,7 @@ impl Heart {
         let Some(client) = connected.client(&plan.close).await else { return };
         match connected.bounded("give a sign of life", sign(plan, &*client)).await {
             Ok(settings) => {
-                self.last_sign = Some(Instant::now());
+                self.is_known = self.last_sign.replace(Instant::now()).is_some();
                 self.last_wake_up = wake_up;
                 for served in &plan.queues {
                     if let Some((_, setting)) = settings.iter().find(|(name, _)| name == served.name.as_str())
@@ -172,7 +180,8 @@ pub(super) async fn sign<C: tokio_postgres::GenericClient>(
     let setting = |row: &tokio_postgres::Row| {
         let visibility_timeout = call::column::<Interval>(row, 1, what)?.0;
         let priorities = call::column(row, 2, what)?;
-        Ok((call::column(row, 0, what)?, QueueSetting { visibility_timeout, priorities }))
+        let workers = u32::try_from(call::column::<i64>(row, 4, what)?).unwrap_or(u32::MAX);
+        Ok((call::column(row, 0, what)?, QueueSetting { visibility_timeout, priorities, workers }))
     };
     rows.iter().map(setting).collect()
 }

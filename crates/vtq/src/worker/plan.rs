@@ -47,6 +47,8 @@ pub(super) struct Plan {
     pub(super) stir: Notify,
     /// There may be room for more: runs ended.
     pub(super) freed: Notify,
+    /// What this process settled is due again later, or lets another message run.
+    pub(super) again: Notify,
     /// Outcomes were recorded: a fetcher that paused for them has room again.
     pub(super) settled: Notify,
     /// A schedule was added or resumed.
@@ -79,6 +81,8 @@ pub(super) struct Served {
 pub(super) struct QueueSetting {
     pub(super) visibility_timeout: Duration,
     pub(super) priorities: Vec<i16>,
+    /// How many workers serve it.
+    pub(super) workers: u32,
 }
 
 /// A capsule at work: its slots, and the messages that wait for one.
@@ -155,6 +159,7 @@ impl Plan {
             outcomes,
             stir: Notify::new(),
             freed: Notify::new(),
+            again: Notify::new(),
             settled: Notify::new(),
             replan: Notify::new(),
             stop,

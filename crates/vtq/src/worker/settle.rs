@@ -22,6 +22,11 @@ use crate::settle::{self, Fate, Holder, Settled};
 
 /// The most outcomes in one batch: the locks of a batch are held until its commit.
 const BATCH: usize = 1000;
+/// From how many successes on a batch does not wait; fewer give the next ones time to join them, for no longer than the
+/// batch before took: so many small batches would cost the server more than the messages do.
+const EAGER: usize = 100;
+/// The longest such wait.
+const LONGEST_REST: Duration = Duration::from_millis(5);
 /// How many single settlements are under way at once.
 const PIPELINE: usize = 64;
 
@@ -76,7 +81,9 @@ pub(super) async fn run(plan: Arc<Plan>, mut outcomes: mpsc::UnboundedReceiver<E
             }
         }
         for (queue, backlog) in backlogs.iter_mut().enumerate() {
-            settle_queue(&plan, &mut connected, queue, backlog).await;
+            if is_closing || !backlog.is_resting() {
+                settle_queue(&plan, &mut connected, queue, backlog).await;
+            }
         }
         // After all else: what was given back for them must be so before they start.
         heartbeat::mark(&plan, &mut connected, &mut marks).await;
@@ -96,6 +103,7 @@ pub(super) async fn run(plan: Arc<Plan>, mut outcomes: mpsc::UnboundedReceiver<E
 struct Backlog {
     waiting: Vec<Ended>,
     retry_at: Option<Instant>,
+    rest_until: Option<Instant>,
     patience: Patience,
     /// Whether these outcomes were sent before and the answer did not come.
     is_repeat: bool,
@@ -104,8 +112,15 @@ struct Backlog {
 
 impl Backlog {
     fn due_in(&self) -> Option<Duration> {
-        let retry_at = self.retry_at.filter(|_| !self.waiting.is_empty())?;
-        Some(retry_at.saturating_duration_since(Instant::now()))
+        let due = self.retry_at.max(self.rest_until).filter(|_| !self.waiting.is_empty())?;
+        Some(due.saturating_duration_since(Instant::now()))
+    }
+
+    /// Whether it is better to wait for more.
+    fn is_resting(&self) -> bool {
+        self.rest_until.is_some_and(|until| until > Instant::now())
+            && self.waiting.len() < EAGER
+            && self.waiting.iter().all(|ended| matches!(ended.verdict, Verdict::Done))
     }
 }
 
@@ -114,6 +129,7 @@ async fn settle_queue(plan: &Arc<Plan>, connected: &mut Connected, queue: usize,
         return;
     }
     let Some(client) = connected.client(&plan.close).await else { return };
+    let started = Instant::now();
     let batch = &backlog.waiting;
     let result =
         connected.bounded("record outcomes", record(plan, &client, queue, batch, backlog.is_repeat)).await;
@@ -123,7 +139,8 @@ async fn settle_queue(plan: &Arc<Plan>, connected: &mut Connected, queue: usize,
             if std::mem::take(&mut backlog.is_in_trouble) {
                 plan.events.tell(WorkerEvent::QueueBack { queue: plan.queues[queue].name.clone() });
             }
-            *backlog = Backlog::default();
+            let rest_until = Some(Instant::now() + started.elapsed().min(LONGEST_REST));
+            *backlog = Backlog { rest_until, ..Backlog::default() };
         }
         Err(error) => {
             let wait = connected.failed(&error);
@@ -274,9 +291,12 @@ fn no_grave(plan: &Plan, ended: &Ended, error: &Error) {
 }
 
 fn finish(plan: &Plan, ended: &Ended, ending: Ending) {
-    if plan.flights().remove(ended.queue, ended.lease).is_none() {
+    let Some(flight) = plan.flights().remove(ended.queue, ended.lease) else {
         // Lost while its outcome was on the way, and counted then.
         return;
+    };
+    if flight.has_lane || ending == Ending::Retried {
+        plan.again.notify_one();
     }
     if ending == Ending::LeaseLost {
         plan.ended_late(ended.queue, ended.lease, &ended.verdict);
