@@ -147,7 +147,8 @@ async fn taken_over_run_cannot_settle() {
     let bench = Bench::new(short_lease()).await;
     send(&bench, 1).await;
     let gate = Arc::new(Semaphore::new(0));
-    let worker = bench.start(gated(gate.clone()), |b| b);
+    // Without a slot for it the worker does not look for the message itself.
+    let worker = bench.start_with(gated(gate.clone()), 1, |b| b);
     let events = worker.events.clone();
     until("the run to start", async || events.count(|e| matches!(e, WorkerEvent::RunStarted { .. })) == 1)
         .await;

@@ -22,6 +22,8 @@ use crate::wire::Interval;
 
 /// The wait after a read that found less than there was room for; it grows while nothing comes.
 const FIRST_POLL: Duration = Duration::from_millis(10);
+/// So many workers poll a queue no more often together than one does alone; more of them, each an eighth as often.
+const MOST_WHO_TAKE_TURNS: u32 = 8;
 /// How long nothing must have come before the worker announces that it sleeps.
 const LINGER: Duration = Duration::from_secs(1);
 /// The slowest poll before that.
@@ -207,7 +209,7 @@ impl Fetcher {
                 if found > 0 {
                     self.poll = FIRST_POLL;
                 }
-                self.memories[queue].look_due = (found < qty).then(|| Instant::now() + self.poll);
+                self.memories[queue].look_due = (found < qty).then(|| Instant::now() + self.pace(queue));
                 self.took(queue, messages, is_full.then_some(now), now);
                 self.sweep(queue).await;
                 (found, is_full && found < qty)
@@ -216,6 +218,15 @@ impl Fetcher {
                 self.trouble(queue, error).await;
                 (0, false)
             }
+        }
+    }
+
+    /// How long until the next read after one that found less than there was room for. Workers poll in turn, which is
+    /// left to chance.
+    fn pace(&self, queue: usize) -> Duration {
+        match lock(&self.plan.queues[queue].setting).workers.clamp(1, MOST_WHO_TAKE_TURNS) {
+            1 => self.poll,
+            workers => (self.poll * workers).mul_f64(rand::random_range(0.75..1.25)),
         }
     }
 
