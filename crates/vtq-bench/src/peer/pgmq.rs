@@ -49,8 +49,9 @@ pub(super) fn fill(backlog: Backlog) -> Option<&'static [&'static str]> {
         Backlog::FailedOnce => Some(&[
             "SELECT count(*) FROM pgmq.send_batch('bench', ARRAY( \
             SELECT jsonb_build_object('at', 0, 'n', n, 'pad', repeat('x', 165)) FROM generate_series(1, :count) AS n))",
-            "SELECT count(*) FROM pgmq.read('bench', 30, :count) AS m, \
-            LATERAL pgmq.set_vt('bench', m.msg_id, 86400)",
+            // What a read and a set_vt leave behind. Its read walks past all that were filled in before, which would
+            // take hours.
+            "UPDATE pgmq.q_bench SET read_ct = 1, vt = clock_timestamp() + interval '1 day' WHERE read_ct = 0",
         ]),
     }
 }
