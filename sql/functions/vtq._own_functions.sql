@@ -8,7 +8,7 @@ IMMUTABLE
 SET search_path = pg_catalog
 AS $$
     SELECT vtq._own($1, v.verb)
-    FROM unnest('{read,ack,extend,send,send_batch,admit,promote}'::text[]) AS v (verb)
+    FROM unnest('{read,ack,extend,send,send_batch,admit,admit_groups,promote}'::text[]) AS v (verb)
 $$;
 
 COMMENT ON FUNCTION vtq._own_functions(text) IS 'Internal: the names of all functions that a queue has of its own.';

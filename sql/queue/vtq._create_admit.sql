@@ -27,11 +27,16 @@ BEGIN
         SET enable_mergejoin = off
         SET jit = off
         AS $body$
+        #variable_conflict use_variable
         DECLARE
             at timestamptz := clock_timestamp();
             setting record;
             arrived bigint[];
             lanes text[];
+            lane text;
+            first text;
+            before text;
+            is_around boolean := false;
             arrival record;
             last record;
             head_ct integer;
@@ -40,23 +45,49 @@ BEGIN
             next bigint;
             due timestamptz;
         BEGIN
-            SELECT array_agg(a.msg_id), array_agg(DISTINCT a.lane) INTO arrived, lanes
-            FROM (
-                SELECT m.msg_id, m.lane FROM vtq.%2$I AS m
-                WHERE m.arrives_at IS NOT NULL AND m.arrives_at <= at
+            IF current_setting('transaction_isolation') <> 'read committed' THEN
+                RETURN;
+            END IF;
+            -- The lane of the oldest arrival, and those that follow it in the index, around its end: none is left behind,
+            -- and a lane with a million arrivals holds up no other. A lock is held until the commit, and there is room
+            -- for thousands in the server, not for more.
+            SELECT m.lane INTO first
+            FROM vtq.%2$I AS m
+            WHERE m.arrives_at IS NOT NULL AND m.arrives_at <= at
+            ORDER BY m.arrives_at, m.msg_id
+            LIMIT 1;
+            lane := first;
+            FOR i IN 1..40 LOOP
+                EXIT WHEN lane IS NULL;
+                IF pg_try_advisory_xact_lock(hashtextextended('vtq.lane.' || %3$L || '.' || lane, 0)) THEN
+                    lanes := lanes || lane;
+                END IF;
+                before := lane;
+                SELECT m.lane INTO lane FROM vtq.%2$I AS m
+                WHERE m.arrives_at IS NOT NULL AND m.lane > before ORDER BY m.lane LIMIT 1;
+                IF lane IS NULL AND NOT is_around THEN
+                    is_around := true;
+                    SELECT m.lane INTO lane FROM vtq.%2$I AS m
+                    WHERE m.arrives_at IS NOT NULL AND m.lane > '' ORDER BY m.lane LIMIT 1;
+                END IF;
+                EXIT WHEN is_around AND lane >= first;
+            END LOOP;
+            SELECT array_agg(a.msg_id) INTO arrived
+            FROM unnest(lanes) AS l
+            CROSS JOIN LATERAL (
+                SELECT m.msg_id FROM vtq.%2$I AS m
+                WHERE m.lane = l AND m.arrives_at IS NOT NULL AND m.arrives_at <= at
                 ORDER BY m.arrives_at, m.msg_id
-                LIMIT 500
+                LIMIT 200 / cardinality(lanes)
             ) AS a;
-            IF lanes IS NULL OR current_setting('transaction_isolation') <> 'read committed' THEN
+            IF arrived IS NULL THEN
                 RETURN;
             END IF;
             SELECT q.exclusive_limit, q.group_on_dead INTO setting FROM vtq._queue AS q WHERE q.queue = %3$L;
-            -- A lock is held until the commit, and there is room for thousands in the server, not for more.
-            lanes := ARRAY(
-                SELECT l FROM unnest(lanes) AS l
-                WHERE pg_try_advisory_xact_lock(hashtextextended('vtq.lane.' || %3$L || '.' || l, 0))
-                LIMIT 200
-            );
+            IF setting.group_on_dead = 'continue' THEN
+                PERFORM vtq.%5$I(ARRAY(SELECT l FROM unnest(lanes) AS l WHERE starts_with(l, 'g:')), arrived, at);
+                lanes := ARRAY(SELECT l FROM unnest(lanes) AS l WHERE NOT starts_with(l, 'g:'));
+            END IF;
             FOR arrival IN
                 SELECT a.lane, array_agg(a.msg_id ORDER BY a.msg_id) AS ids
                 FROM (
@@ -125,7 +156,8 @@ BEGIN
             END LOOP;
         END;
         $body$
-    $template$, '_' || queue || '.admit', queue, queue, queue || '_dlq');
+    $template$, '_' || queue || '.admit', queue, queue, queue || '_dlq',
+        '_' || queue || '.admit_groups');
 END;
 $$;
 

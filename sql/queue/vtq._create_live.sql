@@ -62,6 +62,7 @@ BEGIN
         CREATE UNIQUE INDEX %7$I ON vtq.%1$I (unique_key) WHERE unique_key IS NOT NULL AND NOT is_key_free;
         CREATE INDEX %10$I ON vtq.%1$I (unique_key, msg_id) WHERE is_key_free;
         CREATE INDEX %8$I ON vtq.%1$I (arrives_at, msg_id) WHERE arrives_at IS NOT NULL;
+        CREATE INDEX %11$I ON vtq.%1$I (lane, arrives_at, msg_id) WHERE arrives_at IS NOT NULL;
         CREATE INDEX %9$I ON vtq.%1$I (lane, coalesce(lane_place, msg_id), msg_id)
             WHERE lane IS NOT NULL AND arrives_at IS NULL;
         CREATE TRIGGER wake AFTER INSERT ON vtq.%1$I FOR EACH STATEMENT EXECUTE FUNCTION vtq._wake();
@@ -102,7 +103,8 @@ BEGIN
         '_' || queue || '_unique',
         '_' || queue || '_arrivals',
         '_' || queue || '_lanes',
-        '_' || queue || '_freed'
+        '_' || queue || '_freed',
+        '_' || queue || '_arriving'
     );
     -- From PostgreSQL 15 on an unlogged table's sequence is unlogged too: a crash would start it again at 1, and new
     -- messages would bear the ids of dead letters and of attempts.

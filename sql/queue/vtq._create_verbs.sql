@@ -14,6 +14,7 @@ BEGIN
     PERFORM vtq._create_extend(queue);
     PERFORM vtq._create_send(queue);
     PERFORM vtq._create_send_batch(queue);
+    PERFORM vtq._create_admit_groups(queue);
     PERFORM vtq._create_admit(queue);
     PERFORM vtq._create_promote(queue);
     EXECUTE (

@@ -19,6 +19,7 @@ pub(crate) enum Metric {
     Memory,
     Time,
     Notifies,
+    EmptyAnswers,
 }
 
 impl Metric {
@@ -36,6 +37,7 @@ impl Metric {
             Self::Memory => "memory, MB",
             Self::Time => "time, ms",
             Self::Notifies => "NOTIFYs",
+            Self::EmptyAnswers => "empty answers",
         }
     }
 }

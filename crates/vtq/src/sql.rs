@@ -178,6 +178,7 @@ pub(crate) const FUNCTIONS: &[File] = files!(
     "queue/vtq._archive_ahead",
     "queue/vtq._create_ack",
     "queue/vtq._create_admit",
+    "queue/vtq._create_admit_groups",
     "queue/vtq._create_archive",
     "queue/vtq._create_attempts",
     "queue/vtq._create_dlq",

@@ -246,7 +246,7 @@ async fn a_hot_group_costs_the_others_nothing() {
     )
     .await;
     s.run("SELECT vtq.send('q', '1', group_key => 'cold')").await;
-    for _ in 0..7 {
+    for _ in 0..20 {
         s.run("SELECT vtq.read('q', '1 h', 10)").await;
     }
 
@@ -254,4 +254,22 @@ async fn a_hot_group_costs_the_others_nothing() {
 
     assert_eq!(heads, [1, 3001]);
     assert_eq!(s.count("vtq.q WHERE arrives_at IS NOT NULL").await, 0);
+}
+
+#[tokio::test]
+async fn a_group_that_arrives_behind_a_huge_one_is_not_held_up() {
+    let s = Session::with_queue("{}").await;
+    s.run(
+        "SELECT vtq.send_batch('q', array_agg(to_jsonb(n)), group_keys => array_agg('hot'::text))
+        FROM generate_series(1, 20000) AS n",
+    )
+    .await;
+    s.run("SELECT vtq.read('q', '1 h', 10)").await;
+    s.run("SELECT vtq.send('q', '1', group_key => 'after'), vtq.send('q', '1', group_key => 'zero')").await;
+    s.run("SELECT vtq.send('q', '1', group_key => 'a')").await;
+
+    let read = s.values::<i64>("SELECT msg_id FROM vtq.read('q', '1 h', 10) ORDER BY 1").await;
+
+    assert_eq!(read, [20001, 20002, 20003]);
+    assert!(s.count("vtq.q WHERE arrives_at IS NOT NULL").await > 15_000);
 }

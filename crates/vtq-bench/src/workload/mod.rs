@@ -1,6 +1,7 @@
 //! The workloads: each measures some peers once, and says what to compare.
 
 mod concurrency;
+mod groups;
 mod long;
 mod memory;
 mod metrics;
@@ -35,6 +36,8 @@ pub(crate) enum Workload {
     Read,
     /// From commit to handler, idle and at 10 to 10,000 messages/s
     Pickup,
+    /// Many small groups, and a huge one beside them
+    Groups,
     /// `metrics_all` of a full queue
     Metrics,
     /// Memory of a worker process while a million messages wait
@@ -51,6 +54,7 @@ impl Workload {
             Self::Long => long::section(args),
             Self::Read => read::section(args),
             Self::Pickup => pickup::section(args),
+            Self::Groups => groups::section(args),
             Self::Metrics => metrics::section(args),
             Self::Memory => memory::section(args),
         }
@@ -65,6 +69,7 @@ impl Workload {
             Self::Long => long::measure(bench, args, figures).await,
             Self::Read => read::measure(bench, args, figures).await,
             Self::Pickup => pickup::measure(bench, args, figures).await,
+            Self::Groups => groups::measure(bench, args, figures).await,
             Self::Metrics => metrics::measure(bench, args, figures).await,
             Self::Memory => memory::measure(bench, args, figures).await,
         }
