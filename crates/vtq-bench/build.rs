@@ -4,6 +4,10 @@ use std::path::Path;
 use std::process::Command;
 
 fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    if std::env::var_os("CARGO_FEATURE_PEERS").is_none() {
+        return;
+    }
     let cargo = std::env::var("CARGO").expect("cargo sets CARGO for build scripts");
     let manifest =
         std::env::var("CARGO_MANIFEST_DIR").expect("cargo sets CARGO_MANIFEST_DIR for build scripts");
@@ -34,5 +38,4 @@ fn main() {
         files.iter().map(|file| std::fs::read_to_string(file).expect("a migration can be read")).collect();
     let out = std::env::var("OUT_DIR").expect("cargo sets OUT_DIR for build scripts");
     std::fs::write(Path::new(&out).join("sqlxmq.sql"), sql.join("\n;\n")).expect("OUT_DIR can be written to");
-    println!("cargo::rerun-if-changed=build.rs");
 }

@@ -81,7 +81,7 @@ impl Args {
 
     /// Whether this peer was asked for.
     pub(crate) fn wants(&self, peer: Peer) -> bool {
-        self.peers.is_empty() || self.peers.contains(&peer)
+        peer.is_built() && (self.peers.is_empty() || self.peers.contains(&peer))
     }
 }
 

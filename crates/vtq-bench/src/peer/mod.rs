@@ -1,11 +1,19 @@
 //! The queues that are measured. A workload knows no more of them than this.
 
+#[cfg(not(feature = "peers"))]
+mod absent;
+#[cfg(feature = "peers")]
 mod awa;
 mod bare;
+#[cfg(feature = "peers")]
 mod graphile_worker;
 mod pgmq;
+#[cfg(feature = "peers")]
 mod sqlxmq;
 mod vtq;
+
+#[cfg(not(feature = "peers"))]
+use self::{absent as awa, absent as graphile_worker, absent as sqlxmq};
 
 pub(crate) use self::pgmq::Sql as PgmqSql;
 pub(crate) use self::vtq::Sql as VtqSql;
@@ -24,6 +32,7 @@ use crate::tally::Handler;
 pub(crate) const QUEUE: &str = "bench";
 
 /// Connections in the pools of the peers that have one; awa's own benchmark has as many.
+#[cfg(feature = "peers")]
 const POOL: u32 = 20;
 
 /// A queue, with a way to drive it.
@@ -83,6 +92,11 @@ impl Peer {
             Self::Sqlxmq => "sqlxmq",
             Self::Bare => "bare DELETE",
         }
+    }
+
+    /// Whether this program was built with it.
+    pub(crate) fn is_built(self) -> bool {
+        cfg!(feature = "peers") || matches!(self, Self::VtqSql | Self::VtqWorker | Self::Bare)
     }
 
     /// What is installed for it; the two drivers of vtq share that.

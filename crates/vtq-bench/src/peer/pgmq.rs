@@ -28,6 +28,10 @@ pub(crate) struct Sql {
     settle: Statement,
 }
 
+#[cfg(not(feature = "peers"))]
+pub(super) use super::absent::install;
+
+#[cfg(feature = "peers")]
 pub(super) async fn install(url: &str) -> Result<()> {
     let pool = sqlx::PgPool::connect(url).await?;
     let queue = pgmq::PGMQueueExt::new_with_pool(pool.clone()).await;

@@ -114,8 +114,8 @@ async fn read(url: String, seen: Arc<Seen>, small: u64, started: Instant) -> Res
     let ack = client.prepare("SELECT count(*) FROM vtq.ack('bench', $1, $2)").await?;
     let due = client
         .prepare(
-            "SELECT count(*) > $2 FROM (SELECT FROM vtq.bench WHERE priority = 0 AND vt <= clock_timestamp() \
-             AND ready_at <= clock_timestamp() - make_interval(secs => $1) LIMIT $2 + 1) AS due",
+            "SELECT count(*) > $2::bigint FROM (SELECT FROM vtq.bench WHERE priority = 0 AND vt <= clock_timestamp() \
+             AND ready_at <= clock_timestamp() - make_interval(secs => $1) LIMIT $2::bigint + 1) AS due",
         )
         .await?;
     let in_hand = i64::from(QTY) * READERS as i64;
