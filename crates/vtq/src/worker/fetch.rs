@@ -90,11 +90,17 @@ pub(super) async fn run(plan: Arc<Plan>) -> Result<()> {
     };
     let stop = fetcher.plan.stop.clone();
     while !stop.is_cancelled() {
+        // What still runs may let another message be due, so the last look is one from when nothing did.
+        let is_last_look = fetcher.plan.settings.is_once && fetcher.plan.flights().len() == 0;
+        if is_last_look {
+            // One round over every queue: left to themselves, they are seldom due together.
+            fetcher.look_everywhere();
+        }
         let round = fetcher.round().await;
         if let Some(error) = fetcher.refusal.take() {
             return Err(error);
         }
-        if fetcher.plan.settings.is_once && round.is_drained && fetcher.plan.flights().len() == 0 {
+        if is_last_look && round.is_drained && fetcher.plan.flights().len() == 0 {
             break;
         }
         tokio::select! {
@@ -155,8 +161,8 @@ impl Fetcher {
             if room > 0 {
                 round.has_room = true;
                 let now = Instant::now();
-                let due = capsule.queues.iter().filter_map(|&queue| self.memories[queue].look_due);
-                round.due = due.chain(round.due).min().or(Some(now));
+                let due = capsule.queues.iter().map(|&queue| self.memories[queue].look_due.unwrap_or(now));
+                round.due = due.chain(round.due).min();
             }
         }
         if round.found > 0 {
