@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use futures_util::FutureExt;
 use tokio_postgres::Client;
 use tokio_postgres::types::Type;
 
@@ -337,6 +338,10 @@ impl Fetcher {
     /// Waits until a read is worth while.
     async fn rest(&mut self, round: Round) {
         let plan = self.plan.clone();
+        if self.is_announced {
+            // Only now: what woke the sleeper was to be read first.
+            self.rise().await;
+        }
         if !round.has_room {
             // Where it was not slots that were missing, but too much waits to be recorded, nothing may run any more
             // that could free one.
@@ -345,10 +350,6 @@ impl Fetcher {
                 () = plan.settled.notified() => {}
             }
             return;
-        }
-        if self.is_announced {
-            // Only now: what woke the sleeper was to be read first.
-            self.rise().await;
         }
         if round.found == 0 {
             let idle_for = self.idle_since.get_or_insert_with(Instant::now).elapsed();
@@ -383,6 +384,8 @@ impl Fetcher {
             Err(error) => return self.trouble(0, error).await,
         };
         self.is_announced = true;
+        // What was recorded up to now shows in the look that follows.
+        let _ = plan.settled.notified().now_or_never();
         // Whoever sent before the announcement shows now, or still holds a lock that says so.
         self.look_everywhere();
         if self.round().await.found > 0 {
@@ -394,6 +397,8 @@ impl Fetcher {
         let was_woken = tokio::select! {
             () = plan.stir.notified() => true,
             () = plan.again.notified() => true,
+            // A run that ended is one less in flight, which a limit of the queue may have waited for.
+            () = plan.settled.notified() => true,
             () = tokio::time::sleep(length) => false,
         };
         self.look_everywhere();
