@@ -14,6 +14,7 @@ use super::handler::Cancel;
 use super::health::chain;
 use super::plan::{Delivery, Plan, count, lock};
 use super::run::feed;
+use super::settle::{Ended, Verdict};
 use crate::call::{self, Param};
 use crate::dead_letter;
 use crate::error::{Error, Result};
@@ -264,6 +265,7 @@ impl Fetcher {
         for Claimed { message, has_lane } in claimed {
             let flight = Flight {
                 lease: message.lease,
+                enqueued_at: message.enqueued_at,
                 attempt: message.attempt,
                 cancel: Cancel::default(),
                 phase: Phase::Waiting,
@@ -271,16 +273,21 @@ impl Fetcher {
                 has_lane,
                 held_until,
             };
-            match plan.flights().begin(queue, flight) {
-                Begun::New => {}
-                Begun::Overtook => {
-                    count(&plan.tally.lost);
-                    let name = plan.queues[queue].name.clone();
-                    plan.events.tell(WorkerEvent::LeaseLost { queue: name, id: message.lease.id });
-                }
-                Begun::Held => continue,
+            let how = plan.flights().begin(queue, flight);
+            if matches!(how, Begun::Overtook | Begun::Stranger) {
+                count(&plan.tally.lost);
+                let name = plan.queues[queue].name.clone();
+                plan.events.tell(WorkerEvent::LeaseLost { queue: name, id: message.lease.id });
             }
-            begun.push(Delivery { queue, message });
+            match how {
+                Begun::New | Begun::Overtook => begun.push(Delivery { queue, message }),
+                Begun::Held => {}
+                Begun::Stranger => {
+                    let verdict = Verdict::Release("a run of a queue that is gone bears its lease".into());
+                    let (lease, attempt, ran) = (message.lease, message.attempt, Duration::ZERO);
+                    let _ = plan.outcomes.send(Ended { queue, lease, attempt, ran, verdict });
+                }
+            }
         }
         let Some(capsule) = plan.capsules.iter().find(|capsule| capsule.queues.contains(&queue)) else {
             return;
