@@ -24,6 +24,10 @@ BEGIN
             PERFORM vtq._apply_options(queue, options);
         END IF;
         PERFORM vtq._create_missing(queue);
+        IF is_new THEN
+            -- The announcement of a worker that sleeps went with the queue of this name that was here before.
+            PERFORM pg_notify('vtq_' || queue, '');
+        END IF;
     END IF;
     IF NOT is_new THEN
         -- An option that is silently not applied is the trap; the same call repeated is none.

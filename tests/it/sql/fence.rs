@@ -311,3 +311,17 @@ async fn a_late_ack_that_nobody_overtook_corrects_what_the_sweep_wrote_down() {
         assert_eq!(s.values::<String>(outcomes).await, ["late_success"], "{on_ack}");
     }
 }
+
+#[tokio::test]
+async fn lease_that_stands_beside_wrong_ones_of_its_message_is_found() {
+    for options in ["{}", r#"{"on_ack": "delete"}"#] {
+        let s = Session::with_queue(options).await;
+        s.run("SELECT vtq.send_batch('q', '{1,2,3,4}'); SELECT vtq.read('q', '1 min', 4)").await;
+        let leases = "'{4,2,1,1,2,3,2,null}', '{9,1,1,null,2,0,null,1}'";
+
+        let extended = s.values::<i64>(&format!("SELECT vtq.extend('q', {leases}, '5 min')")).await;
+        let acked = s.values::<i64>(&format!("SELECT vtq.ack('q', {leases})")).await;
+
+        assert_eq!((extended, acked), (vec![1, 2], vec![1, 2]), "{options}");
+    }
+}

@@ -1,6 +1,7 @@
 //! The worker engine, through its public face.
 
 mod accounting;
+mod asleep;
 mod batch;
 mod endings;
 mod leases;

@@ -1,10 +1,11 @@
 //! How a worker ends: nothing lost, nothing run twice, nothing counted that did not run.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::sync::Semaphore;
-use vtq::{ErrorKind, Outgoing, QueueOptions, SendOptions, Vtq, Worker, WorkerEvent, handler_fn};
+use vtq::{Capsule, ErrorKind, Outgoing, QueueOptions, SendOptions, Vtq, Worker, WorkerEvent, handler_fn};
 use vtq_tests::TestDb;
 
 use super::{Bench, gated, until};
@@ -128,4 +129,35 @@ fn nonsense_is_refused_when_it_is_built() {
         refusal(Worker::builder(&vtq).capsule(capsule()).capsule(capsule())),
         "queue `q` is given twice"
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn worker_that_runs_once_ends_with_several_queues_beside_others() {
+    let bench = Bench::new(QueueOptions::new()).await;
+    let names = ["q", "r", "s", "t"];
+    for name in &names[1..] {
+        bench.vtq.queue(*name).unwrap().create(&QueueOptions::new()).await.unwrap();
+    }
+    let others = "INSERT INTO vtq._worker (worker_id, host, pid, version, queues) \
+        SELECT 'other' || n, 'h', n, '0', '{q,r,s,t}' FROM generate_series(1, 7) AS n";
+    bench.client.batch_execute(others).await.unwrap();
+    let ran = Arc::new(AtomicUsize::new(0));
+    let counter = ran.clone();
+    let handler = handler_fn(move |_, _| {
+        let counter = counter.clone();
+        async move {
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            counter.fetch_add(1, Ordering::Relaxed);
+        }
+    });
+    for name in names {
+        bench.vtq.queue(name).unwrap().send(&1).await.unwrap();
+    }
+
+    let capsule = Capsule::new(names, handler).concurrency(5);
+    let worker = Worker::builder(&bench.vtq).capsule(capsule).once().build().unwrap();
+    let run = worker.run(std::future::pending::<()>());
+
+    tokio::time::timeout(Duration::from_secs(30), run).await.expect("the worker ends").unwrap();
+    assert_eq!(ran.load(Ordering::Relaxed), names.len());
 }

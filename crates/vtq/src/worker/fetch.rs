@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use futures_util::FutureExt;
 use tokio_postgres::Client;
 use tokio_postgres::types::Type;
 
@@ -13,6 +14,7 @@ use super::handler::Cancel;
 use super::health::chain;
 use super::plan::{Delivery, Plan, count, lock};
 use super::run::feed;
+use super::settle::{Ended, Verdict};
 use crate::call::{self, Param};
 use crate::dead_letter;
 use crate::error::{Error, Result};
@@ -90,11 +92,17 @@ pub(super) async fn run(plan: Arc<Plan>) -> Result<()> {
     };
     let stop = fetcher.plan.stop.clone();
     while !stop.is_cancelled() {
+        // What still runs may let another message be due, so the last look is one from when nothing did.
+        let is_last_look = fetcher.plan.settings.is_once && fetcher.plan.flights().len() == 0;
+        if is_last_look {
+            // One round over every queue: left to themselves, they are seldom due together.
+            fetcher.look_everywhere();
+        }
         let round = fetcher.round().await;
         if let Some(error) = fetcher.refusal.take() {
             return Err(error);
         }
-        if fetcher.plan.settings.is_once && round.is_drained && fetcher.plan.flights().len() == 0 {
+        if is_last_look && round.is_drained && fetcher.plan.flights().len() == 0 {
             break;
         }
         tokio::select! {
@@ -155,8 +163,8 @@ impl Fetcher {
             if room > 0 {
                 round.has_room = true;
                 let now = Instant::now();
-                let due = capsule.queues.iter().filter_map(|&queue| self.memories[queue].look_due);
-                round.due = due.chain(round.due).min().or(Some(now));
+                let due = capsule.queues.iter().map(|&queue| self.memories[queue].look_due.unwrap_or(now));
+                round.due = due.chain(round.due).min();
             }
         }
         if round.found > 0 {
@@ -257,6 +265,7 @@ impl Fetcher {
         for Claimed { message, has_lane } in claimed {
             let flight = Flight {
                 lease: message.lease,
+                enqueued_at: message.enqueued_at,
                 attempt: message.attempt,
                 cancel: Cancel::default(),
                 phase: Phase::Waiting,
@@ -264,16 +273,21 @@ impl Fetcher {
                 has_lane,
                 held_until,
             };
-            match plan.flights().begin(queue, flight) {
-                Begun::New => {}
-                Begun::Overtook => {
-                    count(&plan.tally.lost);
-                    let name = plan.queues[queue].name.clone();
-                    plan.events.tell(WorkerEvent::LeaseLost { queue: name, id: message.lease.id });
-                }
-                Begun::Held => continue,
+            let how = plan.flights().begin(queue, flight);
+            if matches!(how, Begun::Overtook | Begun::Stranger) {
+                count(&plan.tally.lost);
+                let name = plan.queues[queue].name.clone();
+                plan.events.tell(WorkerEvent::LeaseLost { queue: name, id: message.lease.id });
             }
-            begun.push(Delivery { queue, message });
+            match how {
+                Begun::New | Begun::Overtook => begun.push(Delivery { queue, message }),
+                Begun::Held => {}
+                Begun::Stranger => {
+                    let verdict = Verdict::Release("a run of a queue that is gone bears its lease".into());
+                    let (lease, attempt, ran) = (message.lease, message.attempt, Duration::ZERO);
+                    let _ = plan.outcomes.send(Ended { queue, lease, attempt, ran, verdict });
+                }
+            }
         }
         let Some(capsule) = plan.capsules.iter().find(|capsule| capsule.queues.contains(&queue)) else {
             return;
@@ -331,6 +345,10 @@ impl Fetcher {
     /// Waits until a read is worth while.
     async fn rest(&mut self, round: Round) {
         let plan = self.plan.clone();
+        if self.is_announced {
+            // Only now: what woke the sleeper was to be read first.
+            self.rise().await;
+        }
         if !round.has_room {
             // Where it was not slots that were missing, but too much waits to be recorded, nothing may run any more
             // that could free one.
@@ -339,10 +357,6 @@ impl Fetcher {
                 () = plan.settled.notified() => {}
             }
             return;
-        }
-        if self.is_announced {
-            // Only now: what woke the sleeper was to be read first.
-            self.rise().await;
         }
         if round.found == 0 {
             let idle_for = self.idle_since.get_or_insert_with(Instant::now).elapsed();
@@ -377,6 +391,8 @@ impl Fetcher {
             Err(error) => return self.trouble(0, error).await,
         };
         self.is_announced = true;
+        // What was recorded up to now shows in the look that follows.
+        let _ = plan.settled.notified().now_or_never();
         // Whoever sent before the announcement shows now, or still holds a lock that says so.
         self.look_everywhere();
         if self.round().await.found > 0 {
@@ -388,6 +404,8 @@ impl Fetcher {
         let was_woken = tokio::select! {
             () = plan.stir.notified() => true,
             () = plan.again.notified() => true,
+            // A run that ended is one less in flight, which a limit of the queue may have waited for.
+            () = plan.settled.notified() => true,
             () = tokio::time::sleep(length) => false,
         };
         self.look_everywhere();

@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
+use chrono::{DateTime, Utc};
+
 use super::handler::{Cancel, CancelCause};
 use crate::message::{Lease, MessageId};
 
@@ -10,6 +12,8 @@ use crate::message::{Lease, MessageId};
 #[derive(Debug)]
 pub(super) struct Flight {
     pub(super) lease: Lease,
+    /// With the lease it tells a message from one of a queue that was made anew under the same name.
+    pub(super) enqueued_at: DateTime<Utc>,
     pub(super) attempt: i32,
     pub(super) cancel: Cancel,
     pub(super) phase: Phase,
@@ -40,6 +44,8 @@ pub(super) enum Begun {
     Overtook,
     /// Itself.
     Held,
+    /// A message of a queue that is gone. Its run, which goes on, would pass for one of this delivery.
+    Stranger,
 }
 
 /// All of them, by queue (its place in the plan) and message.
@@ -51,10 +57,19 @@ impl Flights {
     ///
     /// The same lease once more is a claim that a crash of the server has undone, and that has come back to this
     /// process: the run that holds it goes on, and must not be joined by another.
-    pub(super) fn begin(&mut self, queue: usize, flight: Flight) -> Begun {
+    ///
+    /// So is one of another message with the same lease; the queue was dropped and made anew. The new delivery must not
+    /// run under a lease that the old run bears as well: it ends here, and the caller gives it back.
+    pub(super) fn begin(&mut self, queue: usize, mut flight: Flight) -> Begun {
         let key = (queue, flight.lease.id);
-        if self.0.get(&key).is_some_and(|older| older.lease == flight.lease) {
-            return Begun::Held;
+        if let Some(older) = self.0.get(&key).filter(|older| older.lease == flight.lease) {
+            if older.enqueued_at == flight.enqueued_at {
+                return Begun::Held;
+            }
+            older.cancel.give(CancelCause::LeaseLost);
+            flight.phase = Phase::Ending;
+            self.0.insert(key, flight);
+            return Begun::Stranger;
         }
         match self.0.insert(key, flight) {
             Some(older) => {
