@@ -1,6 +1,6 @@
 //! Priority levels while the upper one is kept full.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio_postgres::Client;
 
@@ -11,7 +11,7 @@ use crate::work::{Fate, Work};
 const HIGH: i32 = 10;
 const LOW: i32 = 0;
 
-/// How many of the upper level are ready at any time: more than two seconds' work.
+/// How many of the upper level are ready at any time: more than two seconds' work, so that it never runs empty.
 const FULL: i64 = 1000;
 
 async fn send(client: &Client, level: i32, count: i64) {
@@ -34,7 +34,7 @@ async fn level_below_is_done_while_the_one_above_is_kept_full() {
         SELECT (SELECT count(*) FROM vtq.q WHERE priority = $1 AND vt <= clock_timestamp()),
             (SELECT count(*) FROM vtq.q_archive WHERE priority = $1),
             (SELECT count(*) FROM vtq.q_archive WHERE priority = $2)";
-    let started = std::time::Instant::now();
+    let started = Instant::now();
     let done_above = loop {
         let row = client.query_one(sql, &[&(HIGH as i16), &(LOW as i16)]).await.unwrap();
         let (ready, above, below): (i64, i64, i64) = (row.get(0), row.get(1), row.get(2));
@@ -49,7 +49,9 @@ async fn level_below_is_done_while_the_one_above_is_kept_full() {
         send(&client, HIGH, FULL - ready).await;
         tokio::time::sleep(Duration::from_millis(10)).await;
     };
-    children.into_iter().for_each(|child| drop(child.stop()));
+    for child in children {
+        child.stop();
+    }
 
     eprintln!("{}: {done_above} of the upper level done meanwhile", stage.name);
     assert!(done_above > 0, "the upper level goes on as well");

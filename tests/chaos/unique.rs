@@ -38,10 +38,15 @@ async fn dead(client: &Client, id: MessageId) -> String {
     client.query_one(sql, &[&id]).await.unwrap().get(0)
 }
 
-/// Waits until somebody runs a message and the database knows of it: what is killed before that, costs no attempt.
-async fn started(client: &Client, id: MessageId, read_ct: i32) {
+/// Sends until somebody runs the message that has the key and the database knows of it: what is killed before that,
+/// costs no attempt. Each of these sends is told that the key is taken.
+async fn started(queue: &Queue, client: &Client, id: MessageId, read_ct: i32) {
+    let taken = SendReport { id, outcome: SendOutcome::Skipped };
     let sql = "SELECT FROM vtq.q WHERE msg_id = $1 AND read_ct = $2 AND started_read_ct = $2";
-    let has_started = async || client.query_opt(sql, &[&id, &read_ct]).await.unwrap().is_some();
+    let has_started = async || {
+        assert_eq!(send(queue, 1, Fate::Done).await, taken, "before run {read_ct} of {id}");
+        client.query_opt(sql, &[&id, &read_ct]).await.unwrap().is_some()
+    };
     wait_until(RECOVERY, "the run to be known", has_started).await;
 }
 
@@ -59,12 +64,8 @@ async fn unique_key_of_a_dead_message_is_free_at_once() {
     let sent = send(&queue, 60_000, Fate::Done).await;
     assert_eq!(sent.outcome, SendOutcome::Sent, "the dead have no key");
     for run in 1..=2 {
-        started(&client, sent.id, run).await;
+        started(&queue, &client, sent.id, run).await;
         std::mem::replace(&mut child, Child::start(&stage)).kill(&stage.runs);
-        if run == 1 {
-            let taken = SendReport { id: sent.id, outcome: SendOutcome::Skipped };
-            assert_eq!(send(&queue, 1, Fate::Done).await, taken, "it has a run left, and keeps its key");
-        }
     }
     assert_eq!(dead(&client, sent.id).await, "worker_died");
 
@@ -90,7 +91,7 @@ async fn send_on(queue: Queue, is_over: Arc<AtomicBool>) -> Vec<SendReport> {
 async fn unique_key_of_a_message_that_fails_on_is_one_message_until_it_is_dead() {
     let stage = Stage::new("unique key, always fails", options(5)).await;
     let client = stage.client().await;
-    let mut children = [Child::start(&stage), Child::start(&stage)];
+    let mut children = vec![Child::start(&stage), Child::start(&stage)];
     let is_over = Arc::new(AtomicBool::new(false));
     let mut senders = Vec::new();
     for _ in 0..3 {
@@ -105,14 +106,14 @@ async fn unique_key_of_a_message_that_fails_on_is_one_message_until_it_is_dead()
         let (live, dead): (i64, i64) = (row.get(0), row.get(1));
         assert!(live <= 1, "{live} messages with the key are live");
         looks += 1;
-        if dead >= 4 {
+        if dead >= 3 {
             break;
         }
         // A holder that is killed keeps the key as one that fails does.
         if let Some(run) = stage.runs.running().filter(|_| killed < dead as usize) {
             let place = children.iter().position(|child| child.number == run.worker).unwrap();
-            let child = std::mem::replace(&mut children[place], Child::start(&stage));
-            killed += child.kill(&stage.runs);
+            killed += children.swap_remove(place).kill(&stage.runs);
+            children.push(Child::start(&stage));
         }
     }
     is_over.store(true, Ordering::Relaxed);
@@ -121,7 +122,9 @@ async fn unique_key_of_a_message_that_fails_on_is_one_message_until_it_is_dead()
         reports.extend(sender.await.unwrap());
     }
     stage.settled(&client).await;
-    children.into_iter().for_each(|child| drop(child.stop()));
+    for child in children {
+        child.stop();
+    }
 
     let (sent, skipped): (Vec<SendReport>, Vec<SendReport>) =
         reports.iter().partition(|report| report.outcome == SendOutcome::Sent);
