@@ -42,6 +42,8 @@ async fn kill_holders(stage: &mut Stage, children: &mut Vec<Child>, times: usize
     while killed < times {
         let others = stage.runs.len() + 5;
         stage.warm(others).await;
+        // Some have told of their start by then, others have not: a death counts as an attempt or does not.
+        stage.dice.wait(0, 400).await;
         wait_until(RECOVERY, "a run", async || stage.runs.running().is_some()).await;
         let Some(run) = stage.runs.running() else { continue };
         let place = children.iter().position(|child| child.number == run.worker).expect("one that lives");
@@ -121,8 +123,8 @@ async fn exclusive_key_of_a_killed_holder_runs_on_and_never_twice() {
     let mut stage = Stage::new("exclusive keys, holders killed", short_lease(1)).await;
     stage.concurrency = 1;
     let mut children: Vec<Child> = (0..4).map(|_| Child::start(&stage)).collect();
-    let work = |stage: &mut Stage| Work { takes_ms: 50 + stage.dice.below(100), fate: Fate::Done };
-    let (key_of, sent) = send(&mut stage, (3, 25), Outgoing::exclusive_key, work).await;
+    let work = |stage: &mut Stage| Work { takes_ms: 50 + stage.dice.below(500), fate: Fate::Done };
+    let (key_of, sent) = send(&mut stage, (3, 15), Outgoing::exclusive_key, work).await;
 
     kill_holders(&mut stage, &mut children, KILLS).await;
 

@@ -93,9 +93,9 @@ impl Runs {
         killed
     }
 
-    /// A run that goes on, if there is one: the last that began.
+    /// The run that has been going on for longest, if there is one.
     pub(crate) fn running(&self) -> Option<Run> {
-        self.0.lock().unwrap().iter().rev().find(|run| run.end.is_none()).copied()
+        self.0.lock().unwrap().iter().find(|run| run.end.is_none()).copied()
     }
 
     /// How many runs of a worker began after a moment.
