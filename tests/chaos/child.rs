@@ -10,7 +10,7 @@ use vtq::{CancelCause, Capsule, Context, Lease, Message, Worker};
 
 use crate::clock::now;
 use crate::harness::{Stage, options};
-use crate::runs::Runs;
+use crate::runs::{Runs, leased_until};
 use crate::work::perform;
 
 /// What the process is told: its database, and how many handlers it runs at once.
@@ -57,13 +57,13 @@ impl Child {
         kill(Pid::from_raw(self.process.id().cast_signed()), signal).unwrap();
     }
 
-    /// Kills it, as the kernel does when memory runs out.
-    pub(crate) fn kill(mut self, runs: &Runs) {
+    /// Kills it, as the kernel does when memory runs out. Answers how many runs that cut short.
+    pub(crate) fn kill(mut self, runs: &Runs) -> usize {
         self.process.kill().unwrap();
         self.process.wait().unwrap();
         // What it said until its death is in the pipe.
         self.reader.join().unwrap();
-        runs.died(self.number);
+        runs.died(self.number)
     }
 
     /// Stops it as a shutdown does.
@@ -82,7 +82,7 @@ fn read(number: usize, output: ChildStdout, runs: &Runs) -> Told {
         let number_at = |place: usize| words[place].parse::<u64>().unwrap();
         let lease = || Lease { id: number_at(1).cast_signed(), read_ct: words[2].parse().unwrap() };
         match words[0] {
-            "begin" => runs.begun(number, lease(), number_at(3)),
+            "begin" => runs.begun(number, lease(), number_at(3), number_at(4)),
             "end" => runs.ended(number, lease(), number_at(3)),
             "cancelled" => told.cancelled += 1,
             "stopped" => (told.lost, told.late) = (number_at(1), number_at(2)),
@@ -108,7 +108,7 @@ fn say(line: &str) {
 
 async fn handle(message: Message, context: Context) -> vtq::Outcome {
     let lease = message.lease;
-    say(&format!("begin {} {} {}", lease.id, lease.read_ct, now()));
+    say(&format!("begin {} {} {} {}", lease.id, lease.read_ct, now(), leased_until(&message)));
     let _ends = Ends(lease);
     let outcome = perform(&message, &context).await;
     if context.cancelled() == Some(CancelCause::LeaseLost) {

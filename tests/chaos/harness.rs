@@ -166,7 +166,7 @@ impl Stage {
         let handler = vtq::handler_fn(move |message: Message, context: Context| {
             let runs = runs.clone();
             async move {
-                let _ends = runs.begin(number, message.lease);
+                let _ends = runs.begin(number, &message);
                 perform(&message, &context).await
             }
         });

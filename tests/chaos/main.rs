@@ -4,11 +4,14 @@
 //! long as in production. What each test does and has shown is in `tests/README.md`.
 #![allow(clippy::unwrap_used)]
 
+mod aging;
 mod backends;
 mod child;
 mod clock;
+mod deadlines;
 mod failover;
 mod harness;
+mod lanes;
 mod limits;
 mod network;
 mod pooler;
@@ -17,5 +20,6 @@ mod producer;
 mod proxy;
 mod runs;
 mod server;
+mod unique;
 mod verdict;
 mod work;

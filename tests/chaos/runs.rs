@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use vtq::{Lease, MessageId};
+use vtq::{Lease, Message};
 
 use crate::clock::{Micros, now};
 
@@ -16,6 +16,26 @@ pub(crate) struct Run {
     pub(crate) start: Micros,
     /// None while it runs; for a worker that was killed, the moment of its death.
     pub(crate) end: Option<Micros>,
+    /// Until when nobody else may have the message, as its delivery said. Heartbeats move it on.
+    pub(crate) leased_until: Micros,
+    /// Whether its worker was killed in the middle: then nobody may come after it before the lease has lapsed.
+    pub(crate) is_killed: bool,
+}
+
+impl Run {
+    fn new(worker: usize, lease: Lease, start: Micros, leased_until: Micros) -> Self {
+        Self { lease, worker, start, end: None, leased_until, is_killed: false }
+    }
+
+    /// Tells whether it was over, or its lease was, when another one began.
+    fn is_over_at(&self, start: Micros) -> bool {
+        self.end.is_some_and(|end| end <= start) && !(self.is_killed && start < self.leased_until)
+    }
+}
+
+/// The end of a message's lease, by its delivery.
+pub(crate) fn leased_until(message: &Message) -> Micros {
+    message.visible_at.timestamp_micros().cast_unsigned()
 }
 
 /// All runs of a test.
@@ -37,8 +57,8 @@ impl Drop for Ends {
 
 impl Runs {
     /// A run of this process begins.
-    pub(crate) fn begin(&self, worker: usize, lease: Lease) -> Ends {
-        let place = self.add(Run { lease, worker, start: now(), end: None });
+    pub(crate) fn begin(&self, worker: usize, message: &Message) -> Ends {
+        let place = self.add(Run::new(worker, message.lease, now(), leased_until(message)));
         Ends { runs: self.clone(), place }
     }
 
@@ -49,8 +69,8 @@ impl Runs {
     }
 
     /// A run of another process has begun.
-    pub(crate) fn begun(&self, worker: usize, lease: Lease, start: Micros) {
-        self.add(Run { lease, worker, start, end: None });
+    pub(crate) fn begun(&self, worker: usize, lease: Lease, start: Micros, leased_until: Micros) {
+        self.add(Run::new(worker, lease, start, leased_until));
     }
 
     /// A run of another process has ended.
@@ -60,12 +80,22 @@ impl Runs {
         run.expect("a run begins before it ends").end = Some(end);
     }
 
-    /// A process is dead, and so are its runs.
-    pub(crate) fn died(&self, worker: usize) {
+    /// A process is dead, and so are its runs. Answers how many it had.
+    pub(crate) fn died(&self, worker: usize) -> usize {
         let at = now();
-        for run in self.0.lock().unwrap().iter_mut().filter(|run| run.worker == worker) {
-            run.end.get_or_insert(at);
+        let mut killed = 0;
+        let mut runs = self.0.lock().unwrap();
+        for run in runs.iter_mut().filter(|run| run.worker == worker && run.end.is_none()) {
+            run.end = Some(at);
+            run.is_killed = true;
+            killed += 1;
         }
+        killed
+    }
+
+    /// The run that has been going on for longest, if there is one.
+    pub(crate) fn running(&self) -> Option<Run> {
+        self.0.lock().unwrap().iter().find(|run| run.end.is_none()).copied()
     }
 
     /// How many runs of a worker began after a moment.
@@ -77,21 +107,27 @@ impl Runs {
         self.0.lock().unwrap().len()
     }
 
+    /// The runs of each key, in the order in which they began.
+    pub(crate) fn by_key<K: Ord>(&self, key: impl Fn(&Run) -> K) -> BTreeMap<K, Vec<Run>> {
+        let mut by_key: BTreeMap<K, Vec<Run>> = BTreeMap::new();
+        for run in self.0.lock().unwrap().iter() {
+            by_key.entry(key(run)).or_default().push(*run);
+        }
+        for runs in by_key.values_mut() {
+            runs.sort_by_key(|run| run.start);
+        }
+        by_key
+    }
+
     /// Pairs of runs of one message that went on at the same time.
     pub(crate) fn overlaps(&self) -> Vec<(Run, Run)> {
-        let mut by_message: BTreeMap<MessageId, Vec<Run>> = BTreeMap::new();
-        for run in self.0.lock().unwrap().iter() {
-            by_message.entry(run.lease.id).or_default().push(*run);
-        }
-        let mut overlaps = Vec::new();
-        for runs in by_message.values_mut() {
-            runs.sort_by_key(|run| run.start);
-            for pair in runs.windows(2) {
-                if pair[0].end.is_none_or(|end| end > pair[1].start) {
-                    overlaps.push((pair[0], pair[1]));
-                }
-            }
-        }
-        overlaps
+        self.overlaps_of(|run| run.lease.id)
+    }
+
+    /// Pairs of runs of one key that went on at the same time.
+    pub(crate) fn overlaps_of<K: Ord>(&self, key: impl Fn(&Run) -> K) -> Vec<(Run, Run)> {
+        let by_key = self.by_key(key);
+        let pairs = by_key.values().flat_map(|runs| runs.windows(2));
+        pairs.filter(|pair| !pair[0].is_over_at(pair[1].start)).map(|pair| (pair[0], pair[1])).collect()
     }
 }

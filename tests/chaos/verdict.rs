@@ -162,6 +162,7 @@ async fn whereabouts(client: &Client) -> Whereabouts {
     found
 }
 
-async fn number(client: &Client, sql: &str) -> i64 {
+/// One number out of the database.
+pub(crate) async fn number(client: &Client, sql: &str) -> i64 {
     client.query_one(sql, &[]).await.expect("the database answers").get(0)
 }

@@ -20,6 +20,8 @@ pub(crate) enum Fate {
     Done,
     /// The first attempt fails, the next does not.
     Retry,
+    /// Every attempt fails, with the queue's backoff between them.
+    Broken,
     /// It goes to the dead letters.
     Permanent,
 }
@@ -35,6 +37,7 @@ pub(crate) async fn perform(message: &Message, context: &Context) -> Outcome {
         Fate::Retry if message.attempt == 1 => {
             Outcome::Failed(Failure::new("the first attempt fails").retry_after(Duration::from_millis(50)))
         }
+        Fate::Broken => Outcome::Failed(Failure::new("every attempt fails")),
         Fate::Permanent => Outcome::Failed(Failure::permanent("meant to die")),
         Fate::Done | Fate::Retry => Outcome::Done,
     }
