@@ -3,9 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use futures_util::FutureExt;
 use tokio_postgres::Client;
-use tokio_postgres::types::Type;
 
 use super::connection::Connected;
 use super::event::WorkerEvent;
@@ -15,15 +13,12 @@ use super::health::chain;
 use super::plan::{Delivery, Plan, count, lock};
 use super::run::feed;
 use super::settle::{Ended, Verdict};
-use crate::call::{self, Param};
 use crate::dead_letter;
 use crate::error::{Error, Result};
 use crate::read::{self, Claimed, Place, ReadOptions};
-use crate::sql;
-use crate::wire::Interval;
 
 /// The wait after a read that found less than there was room for; it grows while nothing comes.
-const FIRST_POLL: Duration = Duration::from_millis(10);
+pub(super) const FIRST_POLL: Duration = Duration::from_millis(10);
 /// So many workers poll a queue no more often together than one does alone; more of them, each an eighth as often.
 const MOST_WHO_TAKE_TURNS: u32 = 8;
 /// How long nothing must have come before the worker announces that it sleeps.
@@ -32,17 +27,11 @@ const LINGER: Duration = Duration::from_secs(1);
 const LINGERING_POLL: Duration = Duration::from_millis(20);
 /// The slowest poll of a worker that cannot sleep, since some of its slots are all taken.
 const CROWDED_POLL: Duration = Duration::from_millis(200);
-/// The slowest poll while a listener hears, unless another is set: the last resort.
-const HEARING_POLL: Duration = Duration::from_secs(30);
-/// The slowest poll without one, unless another is set.
-const DEAF_POLL: Duration = Duration::from_secs(1);
 /// A read from the front may cost a tenth of the time, and need not come more often than this.
 const LEAST_BETWEEN_FULL: Duration = Duration::from_millis(20);
 /// A read that took long for another reason, such as a huge message, must not put off the next for minutes.
 const MOST_BETWEEN_FULL: Duration = Duration::from_secs(5);
 const LEAST_BETWEEN_SWEEPS: Duration = Duration::from_secs(1);
-/// How long an announcement outlives the sleep it was made for.
-const ANNOUNCED_FOR: Duration = Duration::from_secs(60);
 /// The most messages in one read: a bigger one would make the first of them wait.
 const MOST_AT_ONCE: usize = 1000;
 
@@ -65,8 +54,8 @@ struct Memory {
 
 /// How a round of reads went.
 #[derive(Debug, Clone, Copy, Default)]
-struct Round {
-    found: usize,
+pub(super) struct Round {
+    pub(super) found: usize,
     reads: usize,
     /// Whether some capsule had room for more than it was given.
     has_room: bool,
@@ -113,20 +102,20 @@ pub(super) async fn run(plan: Arc<Plan>) -> Result<()> {
     Ok(())
 }
 
-struct Fetcher {
-    plan: Arc<Plan>,
-    connected: Connected,
+pub(super) struct Fetcher {
+    pub(super) plan: Arc<Plan>,
+    pub(super) connected: Connected,
     memories: Vec<Memory>,
-    poll: Duration,
-    idle_since: Option<Instant>,
-    is_announced: bool,
+    pub(super) poll: Duration,
+    pub(super) idle_since: Option<Instant>,
+    pub(super) is_announced: bool,
     /// What a worker that runs once ends with.
     refusal: Option<Error>,
 }
 
 impl Fetcher {
     /// Reads for every capsule that has room.
-    async fn round(&mut self) -> Round {
+    pub(super) async fn round(&mut self) -> Round {
         let plan = self.plan.clone();
         if plan.turns.has_suspect() {
             // Its end stirs, and not before then is there room.
@@ -137,7 +126,7 @@ impl Fetcher {
         }
         let mut round = Round { is_drained: true, is_roomy: true, ..Round::default() };
         for (place, capsule) in plan.capsules.iter().enumerate() {
-            let mut room = capsule.room(plan.flights().len()).min(MOST_AT_ONCE);
+            let mut room = capsule.room(plan.flights().of(&capsule.queues)).min(MOST_AT_ONCE);
             if room == 0 {
                 (round.is_drained, round.is_roomy) = (false, false);
                 continue;
@@ -182,7 +171,7 @@ impl Fetcher {
     }
 
     /// Has the next round read every queue, and from its front.
-    fn look_everywhere(&mut self) {
+    pub(super) fn look_everywhere(&mut self) {
         for memory in &mut self.memories {
             (memory.full_due, memory.look_due) = (None, None);
         }
@@ -234,7 +223,7 @@ impl Fetcher {
     fn pace(&self, queue: usize) -> Duration {
         match lock(&self.plan.queues[queue].setting).workers.clamp(1, MOST_WHO_TAKE_TURNS) {
             1 => self.poll,
-            workers => (self.poll * workers).mul_f64(rand::random_range(0.75..1.25)),
+            workers => (self.poll * workers).min(CROWDED_POLL).mul_f64(rand::random_range(0.75..1.25)),
         }
     }
 
@@ -318,7 +307,7 @@ impl Fetcher {
     }
 
     /// Waits before the next try. An error of the queue, not of the database, holds up this queue alone.
-    async fn trouble(&mut self, queue: usize, error: Error) {
+    pub(super) async fn trouble(&mut self, queue: usize, error: Error) {
         let plan = self.plan.clone();
         match self.connected.failed(&error) {
             Some(wait) => {
@@ -378,57 +367,6 @@ impl Fetcher {
             () = tokio::time::sleep(wait) => {}
         }
     }
-
-    /// Announces the sleep, looks once more, and sleeps until a notification, the next due time, or the slowest poll.
-    async fn sleep(&mut self) {
-        let plan = self.plan.clone();
-        let unset = if plan.is_hearing() { HEARING_POLL } else { DEAF_POLL };
-        let slowest = plan.settings.slowest_poll.unwrap_or(unset);
-        let Some(client) = self.connected.client(&plan.stop).await else { return };
-        let doze = self.connected.bounded("doze", doze(&plan, &client, slowest + ANNOUNCED_FOR)).await;
-        let (due_in, is_written) = match doze {
-            Ok(answer) => answer,
-            Err(error) => return self.trouble(0, error).await,
-        };
-        self.is_announced = true;
-        // What was recorded up to now shows in the look that follows.
-        let _ = plan.settled.notified().now_or_never();
-        // Whoever sent before the announcement shows now, or still holds a lock that says so.
-        self.look_everywhere();
-        if self.round().await.found > 0 {
-            return;
-        }
-        plan.events.tell(WorkerEvent::Asleep);
-        let poll = if is_written { Duration::from_millis(50) } else { slowest };
-        let length = due_in.map_or(poll, |due| due.clamp(Duration::from_millis(5), poll));
-        let was_woken = tokio::select! {
-            () = plan.stir.notified() => true,
-            () = plan.again.notified() => true,
-            // A run that ended is one less in flight, which a limit of the queue may have waited for.
-            () = plan.settled.notified() => true,
-            () = tokio::time::sleep(length) => false,
-        };
-        self.look_everywhere();
-        if was_woken || due_in.is_some_and(|due| due <= length) {
-            // Awake for a while: what has come is seldom alone.
-            self.poll = FIRST_POLL;
-            self.idle_since = None;
-        }
-    }
-
-    /// Takes the announcement back, so that a busy queue sends no notifications.
-    async fn rise(&mut self) {
-        if !std::mem::take(&mut self.is_announced) {
-            return;
-        }
-        let plan = self.plan.clone();
-        let Some(client) = self.connected.client(&plan.stop).await else { return };
-        let params: [Param<'_>; 1] = [(&&*plan.worker_id, Type::TEXT)];
-        let rise = call::rows(&*client, "take back the announcement", sql::RISE, &params);
-        if let Err(error) = self.connected.bounded("rise", rise).await {
-            self.connected.failed(&error);
-        }
-    }
 }
 
 async fn claim(
@@ -440,14 +378,4 @@ async fn claim(
 ) -> Result<Vec<Claimed>> {
     let options = ReadOptions::new().qty(qty).visibility_timeout(plan.visibility_timeout(queue));
     read::claim(client, &plan.queues[queue].name, &options, floors, plan.number()).await
-}
-
-async fn doze(plan: &Plan, client: &Client, at_most: Duration) -> Result<(Option<Duration>, bool)> {
-    let what = "announce the sleep";
-    let queues = plan.queue_names();
-    let params: [Param<'_>; 3] =
-        [(&queues, Type::TEXT_ARRAY), (&&*plan.worker_id, Type::TEXT), (&Interval(at_most), Type::INTERVAL)];
-    let row = call::row(client, what, sql::DOZE, &params).await?;
-    let due_in = call::column::<Option<Interval>>(&row, 0, what)?.map(|due| due.0);
-    Ok((due_in, call::column(&row, 1, what)?))
 }

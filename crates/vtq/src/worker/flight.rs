@@ -50,7 +50,11 @@ pub(super) enum Begun {
 
 /// All of them, by queue (its place in the plan) and message.
 #[derive(Debug, Default)]
-pub(super) struct Flights(HashMap<(usize, MessageId), Flight>);
+pub(super) struct Flights {
+    all: HashMap<(usize, MessageId), Flight>,
+    /// How many there are of each queue.
+    counts: HashMap<usize, usize>,
+}
 
 impl Flights {
     /// Adds a delivery. An older one of the same message has lost its lease, and is cancelled.
@@ -62,21 +66,24 @@ impl Flights {
     /// run under a lease that the old run bears as well: it ends here, and the caller gives it back.
     pub(super) fn begin(&mut self, queue: usize, mut flight: Flight) -> Begun {
         let key = (queue, flight.lease.id);
-        if let Some(older) = self.0.get(&key).filter(|older| older.lease == flight.lease) {
+        if let Some(older) = self.all.get(&key).filter(|older| older.lease == flight.lease) {
             if older.enqueued_at == flight.enqueued_at {
                 return Begun::Held;
             }
             older.cancel.give(CancelCause::LeaseLost);
             flight.phase = Phase::Ending;
-            self.0.insert(key, flight);
+            self.all.insert(key, flight);
             return Begun::Stranger;
         }
-        match self.0.insert(key, flight) {
+        match self.all.insert(key, flight) {
             Some(older) => {
                 older.cancel.give(CancelCause::LeaseLost);
                 Begun::Overtook
             }
-            None => Begun::New,
+            None => {
+                *self.counts.entry(queue).or_default() += 1;
+                Begun::New
+            }
         }
     }
 
@@ -106,21 +113,24 @@ impl Flights {
     /// Removes a delivery; `None` when it is not held any more.
     pub(super) fn remove(&mut self, queue: usize, lease: Lease) -> Option<Flight> {
         self.held(queue, lease)?;
-        self.0.remove(&(queue, lease.id))
+        if let Some(count) = self.counts.get_mut(&queue) {
+            *count -= 1;
+        }
+        self.all.remove(&(queue, lease.id))
     }
 
     /// Returns a delivery that is held.
     pub(super) fn get(&self, queue: usize, lease: Lease) -> Option<&Flight> {
-        self.0.get(&(queue, lease.id)).filter(|flight| flight.lease == lease)
+        self.all.get(&(queue, lease.id)).filter(|flight| flight.lease == lease)
     }
 
     fn held(&mut self, queue: usize, lease: Lease) -> Option<&mut Flight> {
-        self.0.get_mut(&(queue, lease.id)).filter(|flight| flight.lease == lease)
+        self.all.get_mut(&(queue, lease.id)).filter(|flight| flight.lease == lease)
     }
 
     /// Returns the leases of a queue, each with whether its run has started.
     pub(super) fn leases(&self, queue: usize) -> Vec<(Lease, bool)> {
-        let of_queue = self.0.iter().filter(|((of, _), _)| *of == queue);
+        let of_queue = self.all.iter().filter(|((of, _), _)| *of == queue);
         of_queue.map(|(_, flight)| (flight.lease, !matches!(flight.phase, Phase::Waiting))).collect()
     }
 
@@ -130,7 +140,7 @@ impl Flights {
             Phase::Running { since, .. } => !flight.is_marked && since.elapsed() >= least,
             _ => false,
         };
-        let of_queue = self.0.iter().filter(|((of, _), _)| *of == queue);
+        let of_queue = self.all.iter().filter(|((of, _), _)| *of == queue);
         of_queue.filter(|(_, flight)| is_due(flight)).map(|(_, flight)| (flight.lease, true)).collect()
     }
 
@@ -150,12 +160,15 @@ impl Flights {
             Phase::Running { since, overdue: Some(overdue) } if overdue <= now => Some(now - since),
             _ => None,
         };
-        self.0.iter().filter_map(|((queue, _), flight)| Some((*queue, flight.lease, late(flight)?))).collect()
+        self.all
+            .iter()
+            .filter_map(|((queue, _), flight)| Some((*queue, flight.lease, late(flight)?)))
+            .collect()
     }
 
     /// Returns those with a handler.
     pub(super) fn running(&self) -> Vec<(usize, Lease, Cancel)> {
-        self.0
+        self.all
             .iter()
             .filter(|(_, flight)| matches!(flight.phase, Phase::Running { .. }))
             .map(|((queue, _), flight)| (*queue, flight.lease, flight.cancel.clone()))
@@ -164,15 +177,20 @@ impl Flights {
 
     /// Returns those that have not started.
     pub(super) fn waiting(&self) -> Vec<(usize, Lease, i32)> {
-        self.0
+        self.all
             .iter()
             .filter(|(_, flight)| matches!(flight.phase, Phase::Waiting))
             .map(|((queue, _), flight)| (*queue, flight.lease, flight.attempt))
             .collect()
     }
 
+    /// Returns how many of these queues are held.
+    pub(super) fn of(&self, queues: &[usize]) -> usize {
+        queues.iter().filter_map(|queue| self.counts.get(queue)).sum()
+    }
+
     /// Returns how many are held.
     pub(super) fn len(&self) -> usize {
-        self.0.len()
+        self.all.len()
     }
 }

@@ -17,6 +17,7 @@ mod plan;
 mod run;
 mod schedule;
 mod settle;
+mod sleep;
 mod suspect;
 mod turn;
 
