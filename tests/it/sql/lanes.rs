@@ -43,6 +43,26 @@ async fn a_message_in_backoff_holds_its_group_and_only_its_group() {
     assert_eq!(s.read(10).await, [1]);
 }
 
+/// In peers each look at a lock that is taken is a try: it counts as an attempt, and the next failure waits as long as if
+/// the job had failed before. After enough of them the job dies without having run.
+#[tokio::test]
+async fn waiting_its_turn_does_not_move_the_backoff() {
+    let options = r#"{"backoff": {"kind": "list", "delays": [60, 86400], "jitter": "none"}, "max_attempts": 3}"#;
+    for argument in ["group_keys", "exclusive_keys"] {
+        let s = with_lanes(options, argument, "{a,a}").await;
+        s.read(1).await;
+        for _ in 0..9 {
+            assert_eq!(s.read(5).await, Vec::<i64>::new());
+        }
+        s.run("SELECT vtq.ack('q', '{1}', '{1}')").await;
+        assert_eq!(s.read(5).await, [2]);
+
+        let wait = s.value::<f64>("SELECT extract(epoch FROM vt - clock_timestamp())::float8 FROM vtq.fail('q', 2, 1)");
+
+        assert!((50.0..=60.0).contains(&wait.await), "{argument}: the wait after a first failure");
+    }
+}
+
 #[tokio::test]
 async fn waiting_its_turn_spends_no_attempt() {
     let s = with_groups("{a,a}").await;
