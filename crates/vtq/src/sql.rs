@@ -38,6 +38,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
         name: "add_schedules",
         files: files!("migrations/0002_add_schedules", "schema/vtq._schedule", "schema/vtq._tick"),
     },
+    Migration { version: 3, name: "admit_by_lane", files: files!("migrations/0003_admit_by_lane") },
 ];
 
 /// What is installed anew whenever it changed: functions, and nothing that holds data.

@@ -51,7 +51,7 @@ async fn second_migration_changes_nothing() {
     let before = catalogue(&db).await;
     let second = vtq.migrate().await.unwrap();
 
-    assert_eq!(first.applied, [(1, "create_catalogue"), (2, "add_schedules")]);
+    assert_eq!(first.applied, [(1, "create_catalogue"), (2, "add_schedules"), (3, "admit_by_lane")]);
     assert!(first.installed_functions);
     assert!(second.applied.is_empty() && !second.installed_functions, "{second:?}");
     assert_eq!(before, catalogue(&db).await);
