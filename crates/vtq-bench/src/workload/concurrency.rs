@@ -47,7 +47,7 @@ pub(super) fn section(_args: &Args) -> Section {
 }
 
 pub(super) async fn measure(bench: &Bench, args: &Args, figures: &mut Figures) -> Result<()> {
-    for slots in SLOTS {
+    for slots in args.series(&SLOTS) {
         let case = format!("{slots} slots");
         figures.add(&*case, ALONE, vec![(Metric::Rate, alone(slots, args.span()).await)]);
         for peer in Peer::ALL.into_iter().filter(|peer| !peer.is_sql() && args.wants(*peer)) {

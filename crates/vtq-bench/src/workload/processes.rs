@@ -42,7 +42,7 @@ pub(super) fn section(_args: &Args) -> Section {
 }
 
 pub(super) async fn measure(bench: &Bench, args: &Args, figures: &mut Figures) -> Result<()> {
-    for count in COUNTS {
+    for count in args.series(&COUNTS) {
         let case = format!("{count} processes");
         for peer in peers().filter(|peer| args.wants(*peer)) {
             let values = flat_out(bench, args, peer, count)
