@@ -19,8 +19,11 @@ async fn terminate(client: &Client, pattern: &str) -> i64 {
 }
 
 /// What gives away the connections that fetch, settle and listen.
-const PARTS: [&str; 3] =
-    ["vtq\\.(read|sweep|_doze|_rise)", "vtq\\.(extend|ack|fail|_beat)", "LISTEN|pg_notify"];
+const PARTS: [&str; 3] = [
+    "vtq\\.(\"_q\\.)?(read|sweep|_doze|_rise)",
+    "vtq\\.(\"_q\\.)?(extend|ack|fail|_beat)",
+    "LISTEN|pg_notify",
+];
 
 #[tokio::test(flavor = "multi_thread")]
 async fn killed_backends_come_back() {

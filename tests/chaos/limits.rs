@@ -15,7 +15,7 @@ use crate::verdict::Doubles;
 
 /// Connections and packets of one worker in a second, of which a hot loop would make thousands.
 const MOST_CONNECTIONS: f64 = 10.0;
-const MOST_PACKETS: f64 = 60.0;
+const MOST_PACKETS: f64 = 200.0;
 
 /// What a worker asks a server that does not do what it is asked.
 async fn rate(stage: &mut Stage, proxy: &Proxy, what: &str) {

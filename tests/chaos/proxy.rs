@@ -215,9 +215,9 @@ impl Link {
         }
         let says = |word: &str| bytes.windows(word.len()).any(|part| part == word.as_bytes());
         let signs = [
-            ("vtq.read(", Role::Fetch),
-            ("vtq.extend(", Role::Settle),
-            ("vtq.ack(", Role::Settle),
+            (".read\"(", Role::Fetch),
+            (".extend\"(", Role::Settle),
+            (".ack\"(", Role::Settle),
             ("LISTEN ", Role::Listen),
         ];
         if let Some((_, found)) = signs.iter().find(|(word, _)| says(word)) {
