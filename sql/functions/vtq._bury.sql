@@ -92,10 +92,7 @@ BEGIN
         CROSS JOIN (SELECT q.group_on_dead FROM vtq._queue AS q WHERE q.queue = _bury.queue) AS q
         WHERE q.group_on_dead = 'continue' OR NOT starts_with(e.lane, 'g:');
     END IF;
-    IF (SELECT q.max_in_flight FROM vtq._queue AS q WHERE q.queue = _bury.queue) IS NOT NULL THEN
-        -- As in ack: a slot is free, which a sleeper may wait for.
-        PERFORM vtq._notify(queue);
-    END IF;
+    PERFORM vtq._slot_freed(queue);
 END;
 $$;
 

@@ -29,9 +29,8 @@ BEGIN
     $sql$, queue) INTO removed USING msg_id;
     GET DIAGNOSTICS removed_ct = ROW_COUNT;
     PERFORM vtq._promote(queue, ended.lanes, ended.places);
-    IF removed.is_held AND (SELECT q.max_in_flight FROM vtq._queue AS q WHERE q.queue = cancel.queue) IS NOT NULL THEN
-        -- As in ack: a slot is free, which a sleeper may wait for.
-        PERFORM vtq._notify(queue);
+    IF removed.is_held THEN
+        PERFORM vtq._slot_freed(queue);
     END IF;
     IF removed_ct > 0 AND removed.is_held AND removed.read_ct > 0 THEN
         PERFORM vtq._record(

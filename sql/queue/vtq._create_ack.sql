@@ -21,18 +21,7 @@ DECLARE
                 ),
                 settled AS (
                     DELETE FROM vtq.%2$I AS m
-                    WHERE m.msg_id = ANY ((SELECT l.msg_ids FROM lease AS l)::bigint[])
-                        AND (
-                            m.read_ct = (SELECT l.read_cts FROM lease AS l)[
-                                width_bucket(m.msg_id, (SELECT l.msg_ids FROM lease AS l))
-                            ]
-                            -- That was the last pair of this msg_id; one before it may be the lease.
-                            OR m.read_ct = ANY ((SELECT l.read_cts FROM lease AS l)[
-                                width_bucket(m.msg_id - 1, (SELECT l.msg_ids FROM lease AS l)) + 1
-                                :width_bucket(m.msg_id, (SELECT l.msg_ids FROM lease AS l))
-                            ])
-                        )
-                        AND m.read_ct > 0 AND m.vt <> m.ready_at AND (m.holder = reader OR reader IS NULL)
+                    WHERE %7$s
                     RETURNING m.msg_id, m.read_ct, m.vt, m.is_suspect, m.lane, m.lane_place, m.unique_key, m.unique_until,
                         m.unique_for{columns}
                 ){archived}
@@ -114,7 +103,7 @@ $template$ || replace(replace(settle, '{columns}', archive_columns), '{archived}
         END;
         $body$
     $template$, '_' || queue || '.ack', queue, queue, queue || '_archive', queue || '_attempts',
-        '_' || queue || '.promote');
+        '_' || queue || '.promote', vtq._held_condition());
 END;
 $$;
 

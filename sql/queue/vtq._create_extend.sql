@@ -61,24 +61,13 @@ BEGIN
                         ] THEN m.read_ct
                         ELSE m.started_read_ct
                     END
-                WHERE m.msg_id = ANY ((SELECT l.msg_ids FROM lease AS l)::bigint[])
-                    AND (
-                        m.read_ct = (SELECT l.read_cts FROM lease AS l)[
-                            width_bucket(m.msg_id, (SELECT l.msg_ids FROM lease AS l))
-                        ]
-                        -- That was the last pair of this msg_id; one before it may be the lease.
-                        OR m.read_ct = ANY ((SELECT l.read_cts FROM lease AS l)[
-                            width_bucket(m.msg_id - 1, (SELECT l.msg_ids FROM lease AS l)) + 1
-                            :width_bucket(m.msg_id, (SELECT l.msg_ids FROM lease AS l))
-                        ])
-                    )
-                    AND m.read_ct > 0 AND m.vt <> m.ready_at AND (m.holder = reader OR reader IS NULL)
+                WHERE %3$s
                 RETURNING m.msg_id
             )
             SELECT h.msg_id FROM held AS h ORDER BY h.msg_id;
         END;
         $body$
-    $template$, '_' || queue || '.extend', queue);
+    $template$, '_' || queue || '.extend', queue, vtq._held_condition());
 END;
 $$;
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use tokio_postgres::Client;
 use vtq::{MessageId, Outgoing, SendOptions, Vtq};
 use vtq_tests::wait_until;
 
@@ -80,6 +81,24 @@ fn check_kills(stage: &Stage, key_of: &Keys, kills: usize) {
     }
 }
 
+/// Kills holders, waits until all is done, ends the workers, and looks at what came of it.
+async fn work_through_kills(
+    stage: &mut Stage,
+    mut children: Vec<Child>,
+    key_of: &Keys,
+    kills: usize,
+) -> Client {
+    kill_holders(stage, &mut children, kills).await;
+
+    let client = stage.client().await;
+    stage.settled(&client).await;
+    for child in children {
+        child.stop();
+    }
+    check_kills(stage, key_of, kills);
+    client
+}
+
 /// One message in twenty fails at first, and some take long enough to be killed, before and after their first heartbeat.
 fn group_work(stage: &mut Stage) -> Work {
     let fate = if stage.dice.below(20) == 0 { Fate::Retry } else { Fate::Done };
@@ -89,20 +108,13 @@ fn group_work(stage: &mut Stage) -> Work {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn groups_keep_their_order_through_failures_and_killed_workers() {
-    const KILLS: usize = 3;
     let mut stage = Stage::new("groups, workers killed", short_lease(1)).await;
     stage.concurrency = 1;
-    let mut children: Vec<Child> = (0..8).map(|_| Child::start(&stage)).collect();
+    let children: Vec<Child> = (0..8).map(|_| Child::start(&stage)).collect();
     let (key_of, sent) = send(&mut stage, (3, 100), Outgoing::group_key, group_work).await;
 
-    kill_holders(&mut stage, &mut children, KILLS).await;
+    let client = work_through_kills(&mut stage, children, &key_of, 3).await;
 
-    let client = stage.client().await;
-    stage.settled(&client).await;
-    for child in children {
-        child.stop();
-    }
-    check_kills(&stage, &key_of, KILLS);
     for (group, runs) in stage.runs.by_key(|run| key_of[&run.lease.id]) {
         assert!(runs.is_sorted_by_key(|run| run.lease.id), "group {group} ran out of order: {runs:?}");
     }
@@ -119,20 +131,13 @@ async fn groups_keep_their_order_through_failures_and_killed_workers() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn exclusive_key_of_a_killed_holder_runs_on_and_never_twice() {
-    const KILLS: usize = 3;
     let mut stage = Stage::new("exclusive keys, holders killed", short_lease(1)).await;
     stage.concurrency = 1;
-    let mut children: Vec<Child> = (0..4).map(|_| Child::start(&stage)).collect();
+    let children: Vec<Child> = (0..4).map(|_| Child::start(&stage)).collect();
     let work = |stage: &mut Stage| Work { takes_ms: 50 + stage.dice.below(500), fate: Fate::Done };
     let (key_of, sent) = send(&mut stage, (3, 15), Outgoing::exclusive_key, work).await;
 
-    kill_holders(&mut stage, &mut children, KILLS).await;
+    work_through_kills(&mut stage, children, &key_of, 3).await;
 
-    let client = stage.client().await;
-    stage.settled(&client).await;
-    for child in children {
-        child.stop();
-    }
-    check_kills(&stage, &key_of, KILLS);
     stage.verify_sent(sent, Doubles::Never).await;
 }

@@ -86,6 +86,7 @@ pub(crate) const FUNCTIONS: &[File] = files!(
     "functions/vtq._explain_settled",
     "functions/vtq._filter_instant",
     "functions/vtq._fire",
+    "functions/vtq._held_condition",
     "functions/vtq._hold_back",
     "functions/vtq._holder",
     "functions/vtq._insert_keyed",
@@ -124,6 +125,7 @@ pub(crate) const FUNCTIONS: &[File] = files!(
     "functions/vtq._send_keyed",
     "functions/vtq._send_scheduled",
     "functions/vtq._settled_before",
+    "functions/vtq._slot_freed",
     "functions/vtq._spend",
     "functions/vtq._supersede",
     "functions/vtq._superseder",
@@ -227,17 +229,17 @@ SELECT vtq.send_batch($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $1
 pub(crate) const SEND_BATCH_REPORT: &str = "\
 SELECT msg_id, outcome FROM vtq.send_batch_report($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, \
 $16, $17) ORDER BY place";
-pub(crate) const READ: &str = "\
-SELECT msg_id, read_ct, attempt, ready_at, enqueued_at, last_read_at, vt, headers, message, priority, timeout, \
-is_suspect FROM vtq.read($1, $2, $3)";
-/// A read whose commit does not wait for the disk: a claim that a crash undoes is only delivered again. The setting
-/// is local to this statement's own transaction; a worker sends it, never a function, which would set it for the
-/// transaction of whoever calls. The queue's name passes through the setting, so that it comes first.
-pub(crate) const CLAIM: &str = "\
-SELECT r.msg_id, r.read_ct, r.attempt, r.ready_at, r.enqueued_at, r.last_read_at, r.vt, r.headers, r.message, \
-r.priority, r.timeout, r.is_suspect, false AS has_lane \
-FROM (SELECT set_config('synchronous_commit', 'off', true) AS set) AS s \
-CROSS JOIN LATERAL vtq.read(CASE s.set WHEN 'off' THEN $1 END, $2, $3, $4, $5, $6) AS r";
+/// The columns of a message, in the order in which they are decoded.
+macro_rules! columns {
+    () => {
+        "msg_id, read_ct, attempt, ready_at, enqueued_at, last_read_at, vt, headers, message, priority, timeout, is_suspect"
+    };
+}
+
+pub(crate) const READ: &str = concat!("SELECT ", columns!(), " FROM vtq.read($1, $2, $3)");
+/// What a worker asks where the queue lacks its own read, which [`own::claim`] calls: it says why.
+pub(crate) const CLAIM: &str =
+    concat!("SELECT ", columns!(), ", false AS has_lane FROM vtq.read($1, $2, $3, $4, $5, $6)");
 
 /// The same calls of a queue's own functions, which the verbs hand over to: at the price of one plan less a call, and
 /// of one copy less of each row. The parameters are those of the verbs; the name of the queue, `$1`, and what only the
@@ -254,12 +256,14 @@ pub(crate) mod own {
     }
 
     pub(crate) fn read(queue: &QueueName) -> String {
-        format!("SELECT {COLUMNS} FROM vtq.\"_{queue}.read\"($2, $3, NULL, NULL, NULL)")
+        let columns = columns!();
+        format!("SELECT {columns} FROM vtq.\"_{queue}.read\"($2, $3, NULL, NULL, NULL)")
     }
 
     pub(crate) fn claim(queue: &QueueName) -> String {
+        let columns = columns!();
         format!(
-            "SELECT {COLUMNS}, has_lane FROM vtq.\"_{queue}.read\"($2, $3, $4, $5, $6) WHERE {WITHOUT_FSYNC}"
+            "SELECT {columns}, has_lane FROM vtq.\"_{queue}.read\"($2, $3, $4, $5, $6) WHERE {WITHOUT_FSYNC}"
         )
     }
 
@@ -275,21 +279,16 @@ pub(crate) mod own {
         format!("SELECT * FROM vtq.\"_{queue}.extend\"($2, $3, $4, $5, $6) WHERE {WITHOUT_FSYNC}")
     }
 
-    const COLUMNS: &str = "msg_id, read_ct, attempt, ready_at, enqueued_at, last_read_at, vt, headers, message, \
-                           priority, timeout, is_suspect";
-    /// As in [`CLAIM`](super::CLAIM). It stands for a value, so that it is computed once, and before the function runs.
+    /// Has the commit not wait for the disk: a claim or a heartbeat that a crash undoes is only done again. The setting
+    /// is local to this statement's own transaction; a worker sends it, never a function, which would set it for the
+    /// transaction of whoever calls. It stands for a value, so that it is computed once, and before the function runs.
     const WITHOUT_FSYNC: &str = "(SELECT set_config('synchronous_commit', 'off', true)) = 'off'";
 }
 
-pub(crate) const PEEK: &str = "\
-SELECT msg_id, read_ct, attempt, ready_at, enqueued_at, last_read_at, vt, headers, message, priority, timeout, \
-is_suspect FROM vtq.peek($1, $2)";
+pub(crate) const PEEK: &str = concat!("SELECT ", columns!(), " FROM vtq.peek($1, $2)");
 pub(crate) const ACK: &str = "SELECT vtq.ack($1, $2, $3, $4)";
 pub(crate) const EXTEND: &str = "SELECT vtq.extend($1, $2, $3, $4)";
-/// As [`CLAIM`]: a lost heartbeat is only a heartbeat less.
-pub(crate) const BEAT: &str = "\
-SELECT e FROM (SELECT set_config('synchronous_commit', 'off', true) AS set) AS s \
-CROSS JOIN LATERAL vtq.extend(CASE s.set WHEN 'off' THEN $1 END, $2, $3, $4, $5, $6) AS e";
+pub(crate) const BEAT: &str = "SELECT vtq.extend($1, $2, $3, $4, $5, $6)";
 pub(crate) const LATE: &str = "SELECT vtq._late($1, $2, $3, $4)";
 pub(crate) const FAIL: &str = "SELECT outcome, vt FROM vtq.fail($1, $2, $3, $4, $5, $6)";
 pub(crate) const DEFER: &str = "SELECT outcome, vt FROM vtq.defer($1, $2, $3, $4, $5, $6)";
@@ -352,7 +351,8 @@ pub(crate) const SCHEDULE_FAILED: &str = "SELECT vtq._schedule_failed($1, $2, $3
 pub(crate) const NOW: &str = "SELECT clock_timestamp()";
 pub(crate) const DOZE: &str = "SELECT due_in, is_written FROM vtq._doze($1, $2, $3)";
 pub(crate) const RISE: &str = "SELECT vtq._rise($1)";
-pub(crate) const SIGN_OF_LIFE: &str = "SELECT queue, visibility_timeout, priorities, worker_no, worker_ct FROM vtq._beat($1, $2, $3, $4, $5, $6, $7, $8)";
+pub(crate) const SIGN_OF_LIFE: &str = "\
+SELECT queue, visibility_timeout, priorities, worker_no, worker_ct FROM vtq._beat($1, $2, $3, $4, $5, $6, $7, $8)";
 pub(crate) const LEAVE: &str = "SELECT vtq._leave($1)";
 /// Asks for a notification on a channel of this connection's own: whoever can hear it can hear the others.
 pub(crate) const NOTIFY: &str = "SELECT pg_notify($1, '')";

@@ -262,14 +262,20 @@ async fn keys_that_make_no_sense_are_refused_in_words() {
     assert_eq!(said, "22023 group_keys has 1 elements, but must have one for each of the 2 messages");
 }
 
+/// Queue `q` with so many messages of one group, none of which has been admitted.
+async fn with_a_hot_group(count: i32) -> Session {
+    let s = Session::with_queue("{}").await;
+    s.run(&format!(
+        "SELECT vtq.send_batch('q', array_agg(to_jsonb(n)), group_keys => array_agg('hot'::text))
+        FROM generate_series(1, {count}) AS n"
+    ))
+    .await;
+    s
+}
+
 #[tokio::test]
 async fn a_hot_group_costs_the_others_nothing() {
-    let s = Session::with_queue("{}").await;
-    s.run(
-        "SELECT vtq.send_batch('q', array_agg(to_jsonb(n)), group_keys => array_agg('hot'::text))
-        FROM generate_series(1, 3000) AS n",
-    )
-    .await;
+    let s = with_a_hot_group(3000).await;
     s.run("SELECT vtq.send('q', '1', group_key => 'cold')").await;
     for _ in 0..20 {
         s.run("SELECT vtq.read('q', '1 h', 10)").await;
@@ -283,12 +289,7 @@ async fn a_hot_group_costs_the_others_nothing() {
 
 #[tokio::test]
 async fn a_group_that_arrives_behind_a_huge_one_is_not_held_up() {
-    let s = Session::with_queue("{}").await;
-    s.run(
-        "SELECT vtq.send_batch('q', array_agg(to_jsonb(n)), group_keys => array_agg('hot'::text))
-        FROM generate_series(1, 20000) AS n",
-    )
-    .await;
+    let s = with_a_hot_group(20000).await;
     s.run("SELECT vtq.read('q', '1 h', 10)").await;
     s.run("SELECT vtq.send('q', '1', group_key => 'after'), vtq.send('q', '1', group_key => 'zero')").await;
     s.run("SELECT vtq.send('q', '1', group_key => 'a')").await;

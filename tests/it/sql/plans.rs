@@ -167,7 +167,7 @@ async fn admission_does_not_walk_all_arrivals() {
 
     let buffers = buffers(&s, "SELECT * FROM vtq.read('q')").await;
 
-    assert!(buffers < 30_000, "{buffers} buffers to admit five hundred of sixty thousand");
+    assert!(buffers < 30_000, "{buffers} buffers to admit a part of sixty thousand");
 }
 
 /// The buffers that a statement and the functions in it touch, when it runs for the second time in its session.

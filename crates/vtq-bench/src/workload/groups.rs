@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use tokio::task::JoinSet;
 
+use super::percentiles;
 use crate::args::Args;
 use crate::cluster::{Bench, connect};
 use crate::figure::{Figures, Metric, Section};
@@ -68,14 +69,10 @@ async fn drain(bench: &Bench, args: &Args, has_huge: bool) -> Result<Vec<(Metric
         times.extend(ended??);
     }
     let took = started.elapsed().as_secs_f64();
-    times.sort_unstable();
-    let at = |part: f64| times[((times.len() - 1) as f64 * part) as usize].as_secs_f64() * 1000.0;
-    Ok(vec![
-        (Metric::Rate, seen.done.load(Ordering::Relaxed) as f64 / took),
-        (Metric::P50, at(0.5)),
-        (Metric::P99, at(0.99)),
-        (Metric::EmptyAnswers, seen.empty.load(Ordering::Relaxed) as f64),
-    ])
+    let mut values = vec![(Metric::Rate, seen.done.load(Ordering::Relaxed) as f64 / took)];
+    values.extend(percentiles(times));
+    values.push((Metric::EmptyAnswers, seen.empty.load(Ordering::Relaxed) as f64));
+    Ok(values)
 }
 
 /// Sends the messages; returns how many are of small groups.

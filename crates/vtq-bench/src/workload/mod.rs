@@ -11,12 +11,14 @@ mod read;
 mod steady;
 mod throughput;
 
+use std::time::Duration;
+
 use anyhow::{Context, Result};
 use clap::ValueEnum;
 
 use crate::args::Args;
 use crate::cluster::Bench;
-use crate::figure::{Figures, Section};
+use crate::figure::{Figures, Metric, Section};
 use crate::{machine, table};
 
 /// What can be measured.
@@ -78,6 +80,13 @@ impl Workload {
     fn name(self) -> String {
         self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
     }
+}
+
+/// The median of these times, and what all but one in a hundred of them stay under. There is at least one.
+fn percentiles(mut times: Vec<Duration>) -> [(Metric, f64); 2] {
+    times.sort_unstable();
+    let at = |part: f64| times[((times.len() - 1) as f64 * part) as usize].as_secs_f64() * 1000.0;
+    [(Metric::P50, at(0.5)), (Metric::P99, at(0.99))]
 }
 
 /// Runs what was asked for, and returns the page.

@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 
+use super::percentiles;
 use crate::args::Args;
 use crate::backlog::Backlog;
 use crate::body::Body;
@@ -65,7 +66,5 @@ async fn read_one<V: Verbs>(args: &Args, url: &str) -> Result<Vec<(Metric, f64)>
         ensure!(taken.len() == 1, "a read gave {} messages, not the one that was sent", taken.len());
         verbs.settle(&[(taken[0].id, taken[0].read_ct)]).await?;
     }
-    times.sort_unstable();
-    let at = |part: f64| times[((times.len() - 1) as f64 * part) as usize].as_secs_f64() * 1000.0;
-    Ok(vec![(Metric::P50, at(0.5)), (Metric::P99, at(0.99))])
+    Ok(percentiles(times).to_vec())
 }

@@ -157,7 +157,6 @@ impl Fetcher {
             }
         }
         if round.found > 0 {
-            self.poll = FIRST_POLL;
             self.idle_since = None;
         }
         round
@@ -334,10 +333,8 @@ impl Fetcher {
     /// Waits until a read is worth while.
     async fn rest(&mut self, round: Round) {
         let plan = self.plan.clone();
-        if self.is_announced {
-            // Only now: what woke the sleeper was to be read first.
-            self.rise().await;
-        }
+        // Only now: what woke a sleeper was to be read first.
+        self.rise().await;
         if !round.has_room {
             // Where it was not slots that were missing, but too much waits to be recorded, nothing may run any more
             // that could free one.
