@@ -11,6 +11,7 @@ AS $$
         AND to_regclass(format('vtq.%I', $1 || '_dlq')) IS NOT NULL
         AND to_regclass(format('vtq.%I', $1 || '_archive')) IS NOT NULL
         AND to_regclass(format('vtq.%I', $1 || '_attempts')) IS NOT NULL
+        AND to_regclass(format('vtq.%I', '_' || $1 || '_front')) IS NOT NULL
         AND NOT EXISTS (
             SELECT FROM vtq._own_functions($1) AS own
             WHERE to_regproc(own) IS NULL

@@ -7,6 +7,8 @@
 -- A queue of several levels looks first whose front has been ready longer than the queue's aging; those levels have
 -- their turn before the others, the one with the oldest front first. A level is handed out in its own order either way,
 -- so that a reader's one floor a level stays right.
+-- A worker's walk begins at its floor, or further back where the others have been: see vtq._create_front. Only in a queue
+-- of one level, for there is one front. It moves in steps of 10 ms, so that a small read does not write for it.
 -- With a floor it is one walk from there. From the front, when it comes back short, it also sweeps: readers that
 -- run no worker would else never see an exhausted message leave.
 CREATE OR REPLACE FUNCTION vtq._create_read(queue text)
@@ -72,12 +74,16 @@ BEGIN
             aged integer[];
             aged_ct integer := 0;
             due_by timestamptz := started;
+            front timestamptz;
         BEGIN
             SELECT q.visibility_timeout, q.max_attempts::integer AS max_attempts, q.timeout, q.priorities, q.aging,
                 q.paused_until, num_nonnulls(q.max_in_flight, q.rate_limit) > 0 AS is_limited,
                 EXISTS (
                     SELECT FROM vtq.%2$I AS m WHERE m.arrives_at IS NOT NULL AND m.arrives_at <= started
-                ) AS has_arrivals
+                ) AS has_arrivals,
+                reader IS NOT NULL AND cardinality(q.priorities) = 1
+                    AND has_sequence_privilege('vtq.%5$I'::regclass, 'USAGE')
+                    AND has_sequence_privilege('vtq.%5$I'::regclass, 'UPDATE') AS has_front
             INTO setting
             FROM vtq._queue AS q
             WHERE q.queue = %2$L;
@@ -98,6 +104,14 @@ BEGIN
                 PERFORM vtq.%4$I();
                 -- What was admitted is due from a moment later than this call began.
                 started := clock_timestamp();
+            END IF;
+
+            IF setting.has_front THEN
+                front := 'epoch'::timestamptz + pg_sequence_last_value('vtq.%5$I') * interval '1 microsecond';
+                IF front > started THEN
+                    -- The clock was put back.
+                    front := NULL;
+                END IF;
             END IF;
 
             IF setting.is_limited THEN
@@ -134,6 +148,11 @@ BEGIN
                 level := setting.priorities[place];
                 floor_at := coalesce(after_ready_at[place], '-infinity');
                 floor_id := coalesce(after_msg_id[place], 0);
+                IF after_ready_at IS NOT NULL AND front > floor_at THEN
+                    -- Others of the same instant may be left.
+                    floor_at := front;
+                    floor_id := 0;
+                END IF;
                 RETURN QUERY
                 WITH picked AS MATERIALIZED (
                     SELECT m.ctid AS tid, m.msg_id, m.read_ct, m.refunded_ct, m.last_read_at, m.ready_at, m.vt,
@@ -194,10 +213,19 @@ BEGIN
                     ON CONFLICT (msg_id, read_ct) DO UPDATE
                     SET outcome = excluded.outcome, ended_at = excluded.ended_at, vt = excluded.vt
                     WHERE a.outcome = 'never_started' AND excluded.outcome = 'abandoned'
+                ),
+                moved AS MATERIALIZED (
+                    SELECT CASE
+                        WHEN setting.has_front
+                            AND (front IS NULL OR max(p.ready_at) >= front + interval '10 milliseconds')
+                            THEN setval('vtq.%5$I', (extract(epoch FROM max(p.ready_at)) * 1000000)::bigint)
+                    END
+                    FROM picked AS p
                 )
                 SELECT l.msg_id, l.read_ct, l.attempt, l.ready_at, l.enqueued_at, l.last_read_at, l.vt, l.headers,
                     l.message, l.priority, l.timeout, l.is_suspect, l.has_lane
                 FROM leased AS l
+                CROSS JOIN moved
                 ORDER BY l.ready_at, l.msg_id;
                 GET DIAGNOSTICS got = ROW_COUNT;
                 wanted := wanted - got;
@@ -226,7 +254,8 @@ BEGIN
             END IF;
         END;
         $body$
-    $template$, '_' || queue || '.read', queue, queue || '_attempts', '_' || queue || '.admit');
+    $template$, '_' || queue || '.read', queue, queue || '_attempts', '_' || queue || '.admit',
+        '_' || queue || '_front');
 END;
 $$;
 

@@ -1,6 +1,6 @@
--- vtq._create_verbs: builds a queue's own functions, or builds them anew.
+-- vtq._create_verbs: builds a queue's own functions, or builds them anew, and what they share.
 --   queue    queue name; its four tables are there
---   writes   the functions vtq."_<queue>.<verb>"
+--   writes   the functions vtq."_<queue>.<verb>"; the sequence vtq."_<queue>_front"
 -- Open to PUBLIC, so that they need no grants beside those of the verbs: a caller's rights on the tables decide.
 -- A role that may install vtq need not own every queue's functions: what it may not replace is left as it is.
 CREATE OR REPLACE FUNCTION vtq._create_verbs(queue text)
@@ -9,6 +9,7 @@ LANGUAGE plpgsql
 SET search_path = pg_catalog
 AS $$
 BEGIN
+    PERFORM vtq._create_front(queue);
     PERFORM vtq._create_read(queue);
     PERFORM vtq._create_ack(queue);
     PERFORM vtq._create_extend(queue);

@@ -186,6 +186,7 @@ pub(crate) const FUNCTIONS: &[File] = files!(
     "queue/vtq._create_attempts",
     "queue/vtq._create_dlq",
     "queue/vtq._create_extend",
+    "queue/vtq._create_front",
     "queue/vtq._create_live",
     "queue/vtq._create_promote",
     "queue/vtq._create_read",

@@ -11,6 +11,7 @@ mod dead_letter;
 mod deadlines;
 mod fail;
 mod fence;
+mod front;
 mod give_back;
 mod lanes;
 mod lanes_race;

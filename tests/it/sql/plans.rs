@@ -171,7 +171,7 @@ async fn admission_does_not_walk_all_arrivals() {
 }
 
 /// The buffers that a statement and the functions in it touch, when it runs for the second time in its session.
-async fn buffers(s: &Session, sql: &str) -> u64 {
+pub(super) async fn buffers(s: &Session, sql: &str) -> u64 {
     // The first run in a session also reads the catalogue, and compiles the functions.
     s.run(&format!("BEGIN; {sql}; ROLLBACK")).await;
     let plan = explain(&s.client, sql, &[]).await;

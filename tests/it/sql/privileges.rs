@@ -6,16 +6,20 @@ use vtq::Vtq;
 use super::session::Session;
 
 /// A role of this test's own, which goes with what it owns when [`Role::drop`] is called.
-struct Role(String);
+pub(super) struct Role(String);
 
 impl Role {
-    async fn create(s: &Session, kind: &str) -> Self {
+    pub(super) async fn create(s: &Session, kind: &str) -> Self {
         let name = format!("{}_{kind}", s.database());
         s.run(&format!("DROP ROLE IF EXISTS {name}; CREATE ROLE {name} LOGIN")).await;
         Self(name)
     }
 
-    async fn drop(self, s: &Session) {
+    pub(super) fn name(&self) -> &str {
+        &self.0
+    }
+
+    pub(super) async fn drop(self, s: &Session) {
         s.run(&format!("RESET SESSION AUTHORIZATION; DROP OWNED BY {0} CASCADE; DROP ROLE {0}", self.0))
             .await;
     }

@@ -19,8 +19,6 @@ use crate::read::{self, Claimed, Place, ReadOptions};
 
 /// The wait after a read that found less than there was room for; it grows while nothing comes.
 pub(super) const FIRST_POLL: Duration = Duration::from_millis(10);
-/// So many workers poll a queue no more often together than one does alone; more of them, each an eighth as often.
-const MOST_WHO_TAKE_TURNS: u32 = 8;
 /// How long nothing must have come before the worker announces that it sleeps.
 const LINGER: Duration = Duration::from_secs(1);
 /// The slowest poll before that.
@@ -126,7 +124,8 @@ impl Fetcher {
         }
         let mut round = Round { is_drained: true, is_roomy: true, ..Round::default() };
         for (place, capsule) in plan.capsules.iter().enumerate() {
-            let mut room = capsule.room(plan.flights().of(&capsule.queues)).min(MOST_AT_ONCE);
+            let turns = capsule.queues.iter().map(|&queue| plan.turns_of(queue)).max().unwrap_or(1);
+            let mut room = capsule.room(plan.flights().of(&capsule.queues), turns).min(MOST_AT_ONCE);
             if room == 0 {
                 (round.is_drained, round.is_roomy) = (false, false);
                 continue;
@@ -220,9 +219,9 @@ impl Fetcher {
     /// How long until the next read after one that found less than there was room for. Workers poll in turn, which is
     /// left to chance.
     fn pace(&self, queue: usize) -> Duration {
-        match lock(&self.plan.queues[queue].setting).workers.clamp(1, MOST_WHO_TAKE_TURNS) {
+        match self.plan.turns_of(queue) {
             1 => self.poll,
-            workers => (self.poll * workers).min(CROWDED_POLL).mul_f64(rand::random_range(0.75..1.25)),
+            turns => (self.poll * turns).min(CROWDED_POLL).mul_f64(rand::random_range(0.75..1.25)),
         }
     }
 
@@ -295,7 +294,9 @@ impl Fetcher {
         let name = &plan.queues[queue].name;
         let swept = self.connected.bounded("sweep", dead_letter::sweep(&*client, name, 1000)).await;
         let took = now.elapsed();
-        self.memories[queue].sweep_due = Some(Instant::now() + LEAST_BETWEEN_SWEEPS.max(took * 10));
+        // All workers together, too.
+        let wait = LEAST_BETWEEN_SWEEPS.max(took * 10) * plan.turns_of(queue);
+        self.memories[queue].sweep_due = Some(Instant::now() + wait);
         match swept {
             Ok(swept) if swept.dead > 0 => {
                 plan.events.tell(WorkerEvent::Swept { queue: name.clone(), dead: swept.dead });

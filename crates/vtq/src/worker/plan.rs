@@ -22,9 +22,11 @@ use crate::error::Result;
 use crate::message::Message;
 use crate::name::QueueName;
 
-/// How far ahead of the handlers messages are fetched: as many as they handle in this time. Slow handlers get
-/// nothing ahead, so that what waits stays visible to other workers.
+/// How far ahead of the handlers messages are fetched, for each worker that takes turns: as many as they handle in this
+/// time. Slow handlers get nothing ahead, so that what waits stays visible to other workers.
 const AHEAD: Duration = Duration::from_millis(20);
+/// So many workers read a queue no more often together than one does alone; more of them, each an eighth as often.
+const MOST_WHO_TAKE_TURNS: u32 = 8;
 const MOST_AHEAD: usize = 1000;
 /// How many outcomes may wait to be recorded before fetching pauses.
 const MOST_UNSETTLED: usize = 2000;
@@ -218,6 +220,11 @@ impl Plan {
         self.queues.iter().map(|served| served.name.as_str()).collect()
     }
 
+    /// How many workers take turns at reading this queue.
+    pub(super) fn turns_of(&self, queue: usize) -> u32 {
+        lock(&self.queues[queue].setting).workers.clamp(1, MOST_WHO_TAKE_TURNS)
+    }
+
     /// How long a lease of this queue lasts from a read or a heartbeat on.
     pub(super) fn visibility_timeout(&self, queue: usize) -> Duration {
         self.settings
@@ -248,11 +255,11 @@ impl Slots {
     }
 
     /// How many messages it is worth to fetch now: none while more than half of what is fetched ahead still waits, so
-    /// that reads are few and large.
-    pub(super) fn room(&self, held: usize) -> usize {
+    /// that reads are few and large. Where workers take turns, it lasts until the next one.
+    pub(super) fn room(&self, held: usize, turns: u32) -> usize {
         let mut state = lock(&self.state);
         state.measure();
-        let ahead = ((state.rate * AHEAD.as_secs_f64()) as usize).min(MOST_AHEAD);
+        let ahead = ((state.rate * (AHEAD * turns).as_secs_f64()) as usize).min(MOST_AHEAD);
         state.enough = ahead / 2;
         if state.waiting.len() > state.enough {
             return 0;
