@@ -14,8 +14,9 @@ use crate::pump::Pump;
 use crate::stage::{Shape, Stage};
 use crate::tally::{Handler, Tally};
 
-/// How often a child says how many messages it has handled.
-const REPORT: Duration = Duration::from_millis(5);
+/// How often a child says how many messages it has handled. Each time wakes two processes, so many children must not do
+/// it often; the producers see what waits this much later.
+const REPORT: Duration = Duration::from_millis(25);
 
 const URL: &str = "VTQ_BENCH_URL";
 

@@ -90,7 +90,10 @@ impl Pump {
 
     /// Lets them work for a while.
     pub(crate) async fn work(&mut self, span: Duration) -> Result<()> {
-        self.work_until(span, || false).await.map(drop)
+        tokio::select! {
+            ended = self.tasks.join_next(), if !self.tasks.is_empty() => early(ended).map(drop),
+            () = tokio::time::sleep(span) => Ok(()),
+        }
     }
 
     /// Lets them work until `is_done`, but no longer than `limit`; whether it was done.
