@@ -4,7 +4,8 @@
 --   qty                 how many at the most, 1 to 10000
 --   after_ready_at, after_msg_id
 --                       floors: start behind this place in the line. One element per priority level, in the
---                       order of the queue's levels; null: from the front. Only a worker's business
+--                       order of the queue's levels; null: from the front. One with a msg_id may be passed over where
+--                       other workers have been further; one without holds. Only a worker's business
 --   holder              a worker's number in vtq._worker. A worker says with its heartbeat which runs have started: a
 --                       delivery that lapses before does not count as an attempt. Null: the read is the start
 --   returns  up to qty rows in hand-out order: by level, then whichever has been ready longest.

@@ -148,7 +148,7 @@ BEGIN
                 level := setting.priorities[place];
                 floor_at := coalesce(after_ready_at[place], '-infinity');
                 floor_id := coalesce(after_msg_id[place], 0);
-                IF after_ready_at IS NOT NULL AND front > floor_at THEN
+                IF after_msg_id[place] IS NOT NULL AND front > floor_at THEN
                     -- Others of the same instant may be left.
                     floor_at := front;
                     floor_id := 0;

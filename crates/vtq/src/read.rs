@@ -52,6 +52,21 @@ const HAS_LANE: usize = 12;
 /// A place in the line of one priority level.
 pub(crate) type Place = (DateTime<Utc>, MessageId);
 
+/// Places behind which a read begins, one a priority level. One without an instant is the front of the line. One without
+/// a message holds even where other workers were given what lies behind it.
+#[derive(Debug, Default)]
+pub(crate) struct Floors {
+    pub(crate) ready_at: Vec<Option<DateTime<Utc>>>,
+    pub(crate) msg_id: Vec<Option<MessageId>>,
+}
+
+impl FromIterator<(Option<DateTime<Utc>>, Option<MessageId>)> for Floors {
+    fn from_iter<I: IntoIterator<Item = (Option<DateTime<Utc>>, Option<MessageId>)>>(floors: I) -> Self {
+        let (ready_at, msg_id) = floors.into_iter().unzip();
+        Self { ready_at, msg_id }
+    }
+}
+
 /// Reads as anybody does.
 pub(crate) async fn read<C: GenericClient>(
     client: &C,
@@ -81,15 +96,13 @@ pub(crate) async fn claim<C: GenericClient>(
     client: &C,
     queue: &QueueName,
     options: &ReadOptions,
-    floors: Option<&[Option<Place>]>,
+    floors: Option<&Floors>,
     holder: i32,
 ) -> Result<Vec<Claimed>> {
     let qty = qty(options.qty)?;
     let visibility_timeout = options.visibility_timeout.map(Interval);
-    let ready_at: Option<Vec<Option<DateTime<Utc>>>> =
-        floors.map(|floors| floors.iter().map(|floor| floor.map(|place| place.0)).collect());
-    let msg_id: Option<Vec<Option<MessageId>>> =
-        floors.map(|floors| floors.iter().map(|floor| floor.map(|place| place.1)).collect());
+    let ready_at = floors.map(|floors| &floors.ready_at);
+    let msg_id = floors.map(|floors| &floors.msg_id);
     let params: [Param<'_>; 6] = [
         (&queue.as_str(), Type::TEXT),
         (&visibility_timeout, Type::INTERVAL),

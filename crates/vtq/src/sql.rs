@@ -39,6 +39,11 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
         files: files!("migrations/0002_add_schedules", "schema/vtq._schedule", "schema/vtq._tick"),
     },
     Migration { version: 3, name: "admit_by_lane", files: files!("migrations/0003_admit_by_lane") },
+    Migration {
+        version: 4,
+        name: "line_for_levels_only",
+        files: files!("migrations/0004_line_for_levels_only"),
+    },
 ];
 
 /// What is installed anew whenever it changed: functions, and nothing that holds data.

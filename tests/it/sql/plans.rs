@@ -153,6 +153,54 @@ async fn plans_hold_when_the_queue_grows_from(rows: i32) {
     }
 }
 
+/// The state that a queue is in most of the time: analyzed when nothing was in it. To the planner all of its indexes are
+/// alike then, and one that has a column somewhere is as good as one that begins with it.
+#[tokio::test]
+async fn plans_for_a_queue_analyzed_when_empty_are_good_for_a_full_one() {
+    let s = filled(0, "now()").await;
+    let leases = |qty: i32| {
+        format!(
+            "(SELECT coalesce(array_agg(msg_id), '{{}}') FROM held WHERE place <= {qty}),
+            (SELECT coalesce(array_agg(read_ct), '{{}}') FROM held WHERE place <= {qty})"
+        )
+    };
+    s.run("CREATE TEMP TABLE held (place int, msg_id bigint, read_ct int)").await;
+    let verbs = [
+        "vtq.read('q', qty => 100)".to_owned(),
+        "vtq.read('q', '1 min', 100, ARRAY['-infinity']::timestamptz[], '{0}')".to_owned(),
+        format!("vtq.extend('q', {})", leases(100)),
+        format!("vtq.ack('q', {})", leases(100)),
+        format!("vtq.release('q', {})", leases(100)),
+        "vtq.defer('q', 1, 1, '0')".to_owned(),
+        "vtq.fail('q', 2, 1)".to_owned(),
+        "vtq.send('q', '1', unique_key => 'u1')".to_owned(),
+        "vtq.send('q', '1', unique_key => 'u2', on_conflict => 'replace')".to_owned(),
+        "vtq.cancel('q', 3)".to_owned(),
+        "vtq.run_now('q', 4)".to_owned(),
+        "vtq._doze('{q}', 'w', '1 min')".to_owned(),
+        "vtq.peek('q', 100)".to_owned(),
+    ];
+    for verb in &verbs {
+        s.run(&format!("SELECT {verb}")).await;
+    }
+    // Delayed ones of many groups among them, which are yet to be admitted.
+    s.run(
+        "INSERT INTO vtq.q (message) SELECT '1' FROM generate_series(1, 50000);
+        SELECT count(*) FROM vtq.send_batch('q', array_fill('1'::jsonb, ARRAY[50000]), delay => '1 day',
+            group_keys => ARRAY(SELECT 'g' || i FROM generate_series(1, 50000) AS i));
+        SELECT count(*) FROM vtq.send_batch('q', array_fill('1'::jsonb, ARRAY[50000]),
+            unique_keys => ARRAY(SELECT 'u' || i FROM generate_series(1, 50000) AS i));
+        INSERT INTO held SELECT row_number() OVER (), msg_id, read_ct FROM vtq.read('q', qty => 200)",
+    )
+    .await;
+
+    for verb in &verbs {
+        let buffers = buffers(&s, &format!("SELECT {verb}")).await;
+
+        assert!(buffers < 3000, "{buffers} buffers for {verb}");
+    }
+}
+
 #[tokio::test]
 async fn admission_does_not_walk_all_arrivals() {
     let s = Session::with_queue(r#"{"unlogged": true}"#).await;

@@ -10,12 +10,13 @@ use super::event::WorkerEvent;
 use super::flight::{Begun, Flight, Phase};
 use super::handler::Cancel;
 use super::health::chain;
+use super::look::{Depth, Looks};
 use super::plan::{Delivery, Plan, count, lock};
 use super::run::feed;
 use super::settle::{Ended, Verdict};
 use crate::dead_letter;
 use crate::error::{Error, Result};
-use crate::read::{self, Claimed, Place, ReadOptions};
+use crate::read::{self, Claimed, Floors, Place, ReadOptions};
 
 /// The wait after a read that found less than there was room for; it grows while nothing comes.
 pub(super) const FIRST_POLL: Duration = Duration::from_millis(10);
@@ -25,10 +26,6 @@ const LINGER: Duration = Duration::from_secs(1);
 const LINGERING_POLL: Duration = Duration::from_millis(20);
 /// The slowest poll of a worker that cannot sleep, since some of its slots are all taken.
 const CROWDED_POLL: Duration = Duration::from_millis(200);
-/// A read from the front may cost a tenth of the time, and need not come more often than this.
-const LEAST_BETWEEN_FULL: Duration = Duration::from_millis(20);
-/// A read that took long for another reason, such as a huge message, must not put off the next for minutes.
-const MOST_BETWEEN_FULL: Duration = Duration::from_secs(5);
 const LEAST_BETWEEN_SWEEPS: Duration = Duration::from_secs(1);
 /// The most messages in one read: a bigger one would make the first of them wait.
 const MOST_AT_ONCE: usize = 1000;
@@ -40,7 +37,7 @@ struct Memory {
     floors: Vec<Option<Place>>,
     /// The levels that the floors belong to.
     levels: Vec<i16>,
-    full_due: Option<Instant>,
+    looks: Looks,
     /// When the next read is worth while: the last one found less than there was room for.
     look_due: Option<Instant>,
     sweep_due: Option<Instant>,
@@ -171,7 +168,8 @@ impl Fetcher {
     /// Has the next round read every queue, and from its front.
     pub(super) fn look_everywhere(&mut self) {
         for memory in &mut self.memories {
-            (memory.full_due, memory.look_due) = (None, None);
+            memory.looks.rewind();
+            memory.look_due = None;
         }
     }
 
@@ -189,13 +187,13 @@ impl Fetcher {
             memory.floors = vec![None; levels.len()];
             memory.levels = levels;
         }
-        let is_full = memory.full_due.is_none_or(|due| due <= now);
+        let depth = memory.looks.next(now);
+        let floors = depth.floors(&memory.floors);
         let qty = if memory.meets_suspects { 1 } else { qty };
         let plan = self.plan.clone();
         let Some(client) = self.connected.client(&plan.stop).await else { return (0, false) };
         *lock(&plan.last_claim) = Some(Instant::now());
-        let floors = (!is_full).then_some(self.memories[queue].floors.as_slice());
-        let claim = claim(&plan, &client, queue, qty, floors);
+        let claim = claim(&plan, &client, queue, qty, floors.as_ref());
         let read = self.connected.bounded("read", claim).await;
         match read {
             Ok(messages) => {
@@ -205,9 +203,10 @@ impl Fetcher {
                     self.poll = FIRST_POLL;
                 }
                 self.memories[queue].look_due = (found < qty).then(|| Instant::now() + self.pace(queue));
-                self.took(queue, messages, is_full.then_some(now), now);
+                self.memories[queue].looks.took(depth, now, plan.workers_of(queue));
+                self.took(queue, messages, now);
                 self.sweep(queue).await;
-                (found, is_full && found < qty)
+                (found, depth == Depth::Front && found < qty)
             }
             Err(error) => {
                 self.trouble(queue, error).await;
@@ -226,16 +225,9 @@ impl Fetcher {
     }
 
     /// Takes messages in, and remembers the places they had.
-    fn took(&mut self, queue: usize, claimed: Vec<Claimed>, full_since: Option<Instant>, asked_at: Instant) {
+    fn took(&mut self, queue: usize, claimed: Vec<Claimed>, asked_at: Instant) {
         let plan = self.plan.clone();
         let memory = &mut self.memories[queue];
-        if let Some(since) = full_since {
-            let took = since.elapsed();
-            // All workers together, not each.
-            let share = 10 * lock(&plan.queues[queue].setting).workers.clamp(1, 1000);
-            memory.full_due =
-                Some(Instant::now() + (took * share).clamp(LEAST_BETWEEN_FULL, MOST_BETWEEN_FULL));
-        }
         for Claimed { message, .. } in &claimed {
             if let Some(level) = memory.levels.iter().position(|level| *level == message.priority) {
                 let place = (message.ready_at, message.lease.id);
@@ -294,8 +286,8 @@ impl Fetcher {
         let name = &plan.queues[queue].name;
         let swept = self.connected.bounded("sweep", dead_letter::sweep(&*client, name, 1000)).await;
         let took = now.elapsed();
-        // All workers together, too.
-        let wait = LEAST_BETWEEN_SWEEPS.max(took * 10) * plan.turns_of(queue);
+        // A hundredth of the time, as for reads from the front, by all workers together.
+        let wait = LEAST_BETWEEN_SWEEPS.max(took * 100) * plan.turns_of(queue);
         self.memories[queue].sweep_due = Some(Instant::now() + wait);
         match swept {
             Ok(swept) if swept.dead > 0 => {
@@ -372,7 +364,7 @@ async fn claim(
     client: &Client,
     queue: usize,
     qty: usize,
-    floors: Option<&[Option<Place>]>,
+    floors: Option<&Floors>,
 ) -> Result<Vec<Claimed>> {
     let options = ReadOptions::new().qty(qty).visibility_timeout(plan.visibility_timeout(queue));
     read::claim(client, &plan.queues[queue].name, &options, floors, plan.number()).await

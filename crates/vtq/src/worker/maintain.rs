@@ -14,7 +14,7 @@ use crate::name::QueueName;
 
 /// How often, while messages are handled and while none are. Workers do not agree on a time: the random part spreads
 /// them, and the database lets one at a time do it.
-const BUSY: Duration = Duration::from_secs(20);
+const BUSY: Duration = Duration::from_secs(10);
 const IDLE: Duration = Duration::from_secs(300);
 /// A batch is 10000 rows; a queue with more to remove has the rest removed next time.
 const BATCHES: usize = 20;
@@ -30,7 +30,7 @@ pub(super) async fn run(plan: Arc<Plan>) {
         while tokio::time::Instant::now() < until {
             tokio::select! {
                 () = plan.close.cancelled() => return,
-                () = tokio::time::sleep(BUSY / 2) => {}
+                () = tokio::time::sleep(BUSY.min(until - tokio::time::Instant::now())) => {}
             }
             if plan.tally.stopped() != before && every == IDLE {
                 break;

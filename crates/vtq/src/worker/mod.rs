@@ -11,6 +11,7 @@ mod handler;
 mod health;
 mod heartbeat;
 mod listen;
+mod look;
 mod maintain;
 mod outcome;
 mod plan;

@@ -220,9 +220,14 @@ impl Plan {
         self.queues.iter().map(|served| served.name.as_str()).collect()
     }
 
+    /// How many workers serve this queue, as far as is known.
+    pub(super) fn workers_of(&self, queue: usize) -> u32 {
+        lock(&self.queues[queue].setting).workers
+    }
+
     /// How many workers take turns at reading this queue.
     pub(super) fn turns_of(&self, queue: usize) -> u32 {
-        lock(&self.queues[queue].setting).workers.clamp(1, MOST_WHO_TAKE_TURNS)
+        self.workers_of(queue).clamp(1, MOST_WHO_TAKE_TURNS)
     }
 
     /// How long a lease of this queue lasts from a read or a heartbeat on.
