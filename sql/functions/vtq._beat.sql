@@ -4,7 +4,7 @@
 --   in_flight             how many messages it holds
 --   wake_up               listening, deaf or polling; null: not known yet
 --   returns  what its queues are set to, so that a change reaches it; a queue that is gone is missing. With each the
---            worker's number, and how many live workers serve the queue
+--            worker's number, how many live workers serve the queue, and whether it has a max_in_flight
 --   writes   vtq._worker. Rows that were silent for a day are removed
 CREATE OR REPLACE FUNCTION vtq._beat(
     worker_id text,
@@ -16,7 +16,14 @@ CREATE OR REPLACE FUNCTION vtq._beat(
     in_flight integer,
     wake_up text DEFAULT NULL
 )
-RETURNS TABLE (queue text, visibility_timeout interval, priorities smallint[], worker_no integer, worker_ct bigint)
+RETURNS TABLE (
+    queue text,
+    visibility_timeout interval,
+    priorities smallint[],
+    worker_no integer,
+    worker_ct bigint,
+    is_capped boolean
+)
 LANGUAGE plpgsql
 SET search_path = pg_catalog
 AS $$
@@ -39,7 +46,7 @@ BEGIN
     SELECT q.queue, q.visibility_timeout, q.priorities, number, (
         SELECT count(*) FROM vtq._worker AS w
         WHERE q.queue = ANY (w.queues) AND w.heartbeat_at > at - interval '2 min'
-    )
+    ), q.max_in_flight IS NOT NULL
     FROM vtq._queue AS q
     WHERE q.queue = ANY (_beat.queues);
 END;

@@ -1,6 +1,6 @@
--- vtq._create_missing: builds those tables of a queue that are not there, and its functions.
+-- vtq._create_missing: builds those tables of a queue that are not there, and its functions and front.
 --   queue    queue name; its row is in the catalogue and the caller holds the queue's lock
---   writes   the four tables of the queue, and its functions
+--   writes   the four tables of the queue, its functions, and the sequence vtq."_<queue>_front"
 CREATE OR REPLACE FUNCTION vtq._create_missing(queue text)
 RETURNS void
 LANGUAGE plpgsql

@@ -36,7 +36,7 @@ BEGIN
     FOR setting IN
         SELECT q.queue, q.priorities, q.paused_until, q.rate_limit, q.rate_interval,
             num_nonnulls(q.max_in_flight, q.rate_limit) > 0 AS is_limited
-        FROM vtq._queue AS q WHERE q.queue = ANY (queues)
+        FROM vtq._queue AS q WHERE q.queue = ANY (queues) ORDER BY q.queue
     LOOP
         EXECUTE format($sql$
             SELECT least(min(f.due), (

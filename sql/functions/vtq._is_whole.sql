@@ -1,4 +1,4 @@
--- vtq._is_whole: whether a queue exists with all of its tables and functions.
+-- vtq._is_whole: whether a queue exists with all of its tables and functions, and its front.
 --   queue    queue name
 CREATE OR REPLACE FUNCTION vtq._is_whole(queue text)
 RETURNS boolean

@@ -1,5 +1,5 @@
--- vtq._create_front: builds the sequence in which the workers of a queue tell each other how far its line is handed out.
---   queue    queue name, checked; its table is there
+-- vtq._create_front: builds the sequence by which the workers of a queue know how far its line is handed out.
+--   queue    queue name, checked; without its table nothing is built
 --   writes   the sequence vtq."_<queue>_front", which goes with the queue's table
 -- A worker starts behind the last message that it was given itself. What the others were given meanwhile lies before
 -- it, and so each of many workers would walk past what all of them take, and past rows that they have locked right now.
@@ -12,12 +12,17 @@ SET search_path = pg_catalog
 AS $$
 DECLARE
     live regclass := to_regclass(format('vtq.%I', queue));
+    keeper text;
     claimer text;
 BEGIN
-    IF to_regclass(format('vtq.%I', '_' || queue || '_front')) IS NOT NULL THEN
+    IF live IS NULL OR to_regclass(format('vtq.%I', '_' || queue || '_front')) IS NOT NULL THEN
         RETURN;
     END IF;
-    EXECUTE format('CREATE SEQUENCE vtq.%1$I OWNED BY vtq.%2$I.ready_at', '_' || queue || '_front', queue);
+    SELECT quote_ident(pg_get_userbyid(c.relowner)) INTO keeper FROM pg_catalog.pg_class AS c WHERE c.oid = live;
+    EXECUTE format('CREATE SEQUENCE vtq.%I', '_' || queue || '_front');
+    -- Whoever builds it need not be who built the queue, and only the same owner's go together.
+    EXECUTE format('ALTER SEQUENCE vtq.%I OWNER TO %s', '_' || queue || '_front', keeper);
+    EXECUTE format('ALTER SEQUENCE vtq.%I OWNED BY vtq.%I.ready_at', '_' || queue || '_front', queue);
     EXECUTE format(
         'COMMENT ON SEQUENCE vtq.%1$I IS %2$L', '_' || queue || '_front',
         'How far the line is handed out to workers: a ready_at, in microseconds since 1970. A hint, which may be wrong.'

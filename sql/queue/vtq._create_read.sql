@@ -7,8 +7,9 @@
 -- A queue of several levels looks first whose front has been ready longer than the queue's aging; those levels have
 -- their turn before the others, the one with the oldest front first. A level is handed out in its own order either way,
 -- so that a reader's one floor a level stays right.
--- A worker's walk begins at its floor, or further back where the others have been: see vtq._create_front. Only in a queue
--- of one level, for there is one front. It moves in steps of 10 ms, so that a small read does not write for it.
+-- A worker's walk begins at its floor, or where the others have been, if that is further on: see vtq._create_front. Only
+-- in a queue of one level, for there is one such place. It moves in steps of 10 ms, so that a small read does not write
+-- for it. Two readers may move it back a little, which does no harm.
 -- With a floor it is one walk from there. From the front, when it comes back short, it also sweeps: readers that
 -- run no worker would else never see an exhausted message leave.
 CREATE OR REPLACE FUNCTION vtq._create_read(queue text)
@@ -74,6 +75,7 @@ BEGIN
             aged integer[];
             aged_ct integer := 0;
             due_by timestamptz := started;
+            -- How far the line is handed out.
             front timestamptz;
         BEGIN
             SELECT q.visibility_timeout, q.max_attempts::integer AS max_attempts, q.timeout, q.priorities, q.aging,
@@ -148,6 +150,10 @@ BEGIN
                 level := setting.priorities[place];
                 floor_at := coalesce(after_ready_at[place], '-infinity');
                 floor_id := coalesce(after_msg_id[place], 0);
+                IF floor_at > started THEN
+                    -- The clock was put back.
+                    floor_at := '-infinity';
+                END IF;
                 IF after_msg_id[place] IS NOT NULL AND front > floor_at THEN
                     -- Others of the same instant may be left.
                     floor_at := front;
@@ -216,7 +222,7 @@ BEGIN
                 ),
                 moved AS MATERIALIZED (
                     SELECT CASE
-                        WHEN setting.has_front
+                        WHEN setting.has_front AND max(p.ready_at) > 'epoch'
                             AND (front IS NULL OR max(p.ready_at) >= front + interval '10 milliseconds')
                             THEN setval('vtq.%5$I', (extract(epoch FROM max(p.ready_at)) * 1000000)::bigint)
                     END

@@ -55,6 +55,18 @@ impl Pump {
         });
     }
 
+    /// Counts as handled what was sent, where nobody reads.
+    pub(crate) fn count_sent(&mut self, tally: Arc<Tally>) {
+        let (stop, sent) = (self.stop.clone(), self.sent.clone());
+        self.tasks.spawn(async move {
+            while !stop.is_cancelled() {
+                tally.add(u64::try_from(sent.load(Ordering::Relaxed))?.saturating_sub(tally.handled()));
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            Ok(())
+        });
+    }
+
     /// Sends `count` messages, and waits for it.
     pub(crate) async fn fill(&self, producer: &Producer, count: usize) -> Result<()> {
         let mut left = count;

@@ -41,6 +41,46 @@ async fn functions_of_a_queue_are_built_anew_with_the_others() {
     assert_eq!(queue.read(&vtq::ReadOptions::new()).await.unwrap().len(), 1);
 }
 
+/// A queue from before a migration is one like those that are made after it, whoever its owner is.
+#[tokio::test]
+async fn queue_of_before_becomes_one_of_now() {
+    const INDEXES: &str = "\
+SELECT string_agg(format('%s %s', pg_get_indexdef(i.indexrelid), obj_description(i.indexrelid)), E'\\n' ORDER BY c.relname)
+FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indexrelid WHERE i.indrelid = $1::text::regclass";
+    let db = TestDb::new().await;
+    let vtq = Vtq::connect(db.url()).await.unwrap();
+    let client = db.client().await;
+    let owner = format!("{}_owner", db.name());
+    vtq.queue("before").unwrap().create(&vtq::QueueOptions::new()).await.unwrap();
+    client
+        .batch_execute(&format!(
+            "DROP INDEX vtq._before_line; CREATE INDEX _before_line ON vtq.before (priority, ready_at, msg_id);
+            DROP SEQUENCE vtq._before_front;
+            SELECT vtq.create_queue('broken'); DROP TABLE vtq.broken;
+            DELETE FROM vtq._migration WHERE version > 3; UPDATE vtq._migration SET checksum = '' WHERE version = 0;
+            DROP ROLE IF EXISTS {owner}; CREATE ROLE {owner}; GRANT CREATE ON SCHEMA vtq TO {owner};
+            ALTER TABLE vtq.before OWNER TO {owner}; SELECT vtq.send('before', '1')"
+        ))
+        .await
+        .unwrap();
+
+    let applied = vtq.migrate().await.unwrap().applied;
+    vtq.queue("after").unwrap().create(&vtq::QueueOptions::new()).await.unwrap();
+
+    assert_eq!(applied, [(4, "line_for_levels_only")]);
+    let indexes = async |queue: &str| -> String {
+        let table = format!("vtq.{queue}");
+        client.query_one(INDEXES, &[&table]).await.unwrap().get::<_, String>(0).replace(queue, "q")
+    };
+    assert_eq!(indexes("before").await, indexes("after").await);
+    let front =
+        "SELECT pg_get_userbyid(relowner)::text FROM pg_class WHERE oid = 'vtq._before_front'::regclass";
+    assert_eq!(client.query_one(front, &[]).await.unwrap().get::<_, String>(0), owner);
+    let read = "SELECT count(*) FROM vtq.read('before', holder => 1)";
+    assert_eq!(client.query_one(read, &[]).await.unwrap().get::<_, i64>(0), 1);
+    client.batch_execute(&format!("DROP OWNED BY {owner} CASCADE; DROP ROLE {owner}")).await.unwrap();
+}
+
 #[tokio::test]
 async fn second_migration_changes_nothing() {
     let db = TestDb::empty().await;

@@ -22,7 +22,7 @@ CROSS JOIN LATERAL vtq.read(CASE s.set WHEN 'off' THEN 'bench' END, '30 s', $1, 
 
 /// Between two reads from the front of the line: the worker's numbers.
 const LEAST_BETWEEN_FULL: Duration = Duration::from_millis(20);
-const MOST_BETWEEN_FULL: Duration = Duration::from_secs(5);
+const MOST_BETWEEN_FULL: Duration = Duration::from_secs(10);
 
 /// The statements of a poller, and what it remembers of the line.
 #[derive(Debug)]
@@ -121,7 +121,7 @@ impl Verbs for Sql {
         let after_msg_id = floor.map(|(_, msg_id)| vec![msg_id]);
         let rows = self.client.query(&self.claim, &[&qty, &after_ready_at, &after_msg_id]).await?;
         if is_full {
-            let wait = (started.elapsed() * 10).clamp(LEAST_BETWEEN_FULL, MOST_BETWEEN_FULL);
+            let wait = (started.elapsed() * 100).clamp(LEAST_BETWEEN_FULL, MOST_BETWEEN_FULL);
             self.full_due = Instant::now() + wait;
         }
         for row in &rows {

@@ -16,7 +16,11 @@ const PRODUCERS: usize = 2;
 /// Slots of a peer with a worker of its own.
 const SLOTS: usize = 200;
 
-const CASES: [(&str, OnAck); 2] = [("delete on ack", OnAck::Delete), ("archive on ack", OnAck::Archive)];
+const DELETE: &str = "delete on ack";
+const CASES: [(&str, OnAck); 2] = [(DELETE, OnAck::Delete), ("archive on ack", OnAck::Archive)];
+/// Nobody reads: what remains of a message's cost if all else cost nothing.
+const SENDS: &str = "sends alone";
+const SENDERS: [Peer; 3] = [Peer::VtqWorker, Peer::Pgmq, Peer::Bare];
 
 const METRICS: [Metric; 3] = [Metric::Rate, Metric::CpuPerMessage, Metric::WalPerMessage];
 
@@ -32,12 +36,18 @@ pub(super) fn section(args: &Args) -> Section {
             }
         }
     }
+    // What bounds the ratios above: a loop that does no more than it must, and the sends.
+    ratios.push(Ratio::new(Metric::Rate, (DELETE, Peer::Bare), (DELETE, Peer::Pgmq)));
+    ratios.push(Ratio::new(Metric::CpuPerMessage, (DELETE, Peer::Bare), (DELETE, Peer::Pgmq)));
+    ratios.push(Ratio::new(Metric::CpuPerMessage, (SENDS, Peer::VtqWorker), (DELETE, Peer::VtqWorker)));
+    ratios.push(Ratio::new(Metric::CpuPerMessage, (SENDS, Peer::VtqWorker), (DELETE, Peer::Pgmq)));
     Section {
         title: "Throughput",
         about: format!(
             "Messages of 200 bytes are sent, handled and acked flat out, at most 5,000 waiting: {PRODUCERS} producers \
              that send {BATCH} at once; where the peer is SQL, {} pollers that read {BATCH}, handle and settle them, \
-             and else a worker with {} slots. Server CPU is that of all processes of the server.",
+             and else a worker with {} slots. Server CPU is that of all processes of the server. Under \"{SENDS}\" \
+             nobody reads.",
             args.pollers, SLOTS
         ),
         ratios,
@@ -54,7 +64,20 @@ pub(super) async fn measure(bench: &Bench, args: &Args, figures: &mut Figures) -
             figures.add(case, peer, reading.values());
         }
     }
+    for peer in SENDERS.into_iter().filter(|peer| args.wants(*peer)) {
+        let reading = sends(bench, args, peer).await.with_context(|| format!("{SENDS}, {}", peer.name()))?;
+        figures.add(SENDS, peer, reading.values());
+    }
     Ok(())
+}
+
+async fn sends(bench: &Bench, args: &Args, peer: Peer) -> Result<Reading> {
+    let mut stage = Stage::fresh(bench, peer, OnAck::Delete).await?;
+    stage.flat_out(PRODUCERS, BATCH).await?;
+    stage.pump.count_sent(stage.tally.clone());
+    let reading = stage.measure(args.span()).await?;
+    stage.end().await?;
+    Ok(reading)
 }
 
 async fn flat_out(bench: &Bench, args: &Args, peer: Peer, on_ack: OnAck) -> Result<Reading> {

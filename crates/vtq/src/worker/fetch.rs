@@ -27,6 +27,7 @@ const LINGERING_POLL: Duration = Duration::from_millis(20);
 /// The slowest poll of a worker that cannot sleep, since some of its slots are all taken.
 const CROWDED_POLL: Duration = Duration::from_millis(200);
 const LEAST_BETWEEN_SWEEPS: Duration = Duration::from_secs(1);
+const MOST_BETWEEN_SWEEPS: Duration = Duration::from_secs(10);
 /// The most messages in one read: a bigger one would make the first of them wait.
 const MOST_AT_ONCE: usize = 1000;
 
@@ -45,6 +46,17 @@ struct Memory {
     is_in_trouble: bool,
     /// Whether the last read brought a suspect. They run one by one, so more than one a read would only be given back.
     meets_suspects: bool,
+}
+
+impl Memory {
+    /// Whether the last of these lies before what was handed out before: then more of that may be left, for a read
+    /// brings the messages in the order of the line.
+    fn is_before_its_floor(&self, claimed: &[Claimed]) -> bool {
+        let Some(Claimed { message, .. }) = claimed.last() else { return false };
+        let level = self.levels.iter().position(|level| *level == message.priority);
+        let floor = level.and_then(|level| self.floors[level]);
+        floor.is_some_and(|floor| (message.ready_at, message.lease.id) < floor)
+    }
 }
 
 /// How a round of reads went.
@@ -121,8 +133,8 @@ impl Fetcher {
         }
         let mut round = Round { is_drained: true, is_roomy: true, ..Round::default() };
         for (place, capsule) in plan.capsules.iter().enumerate() {
-            let turns = capsule.queues.iter().map(|&queue| plan.turns_of(queue)).max().unwrap_or(1);
-            let mut room = capsule.room(plan.flights().of(&capsule.queues), turns).min(MOST_AT_ONCE);
+            let held = plan.flights().of(&capsule.queues);
+            let mut room = capsule.room(held, plan.turns_ahead(&capsule.queues)).min(MOST_AT_ONCE);
             if room == 0 {
                 (round.is_drained, round.is_roomy) = (false, false);
                 continue;
@@ -173,7 +185,7 @@ impl Fetcher {
         }
     }
 
-    /// Reads one queue: behind its floors, or from the front when that is due. Answers how many came, and whether the
+    /// Reads one queue: behind its floors, or from further back when that is due. Answers how many came, and whether the
     /// front was seen and nothing more is there.
     async fn read(&mut self, queue: usize, qty: usize) -> (usize, bool) {
         let now = Instant::now();
@@ -186,6 +198,7 @@ impl Fetcher {
         if memory.levels != levels {
             memory.floors = vec![None; levels.len()];
             memory.levels = levels;
+            memory.looks.rewind();
         }
         let depth = memory.looks.next(now);
         let floors = depth.floors(&memory.floors);
@@ -203,7 +216,9 @@ impl Fetcher {
                     self.poll = FIRST_POLL;
                 }
                 self.memories[queue].look_due = (found < qty).then(|| Instant::now() + self.pace(queue));
-                self.memories[queue].looks.took(depth, now, plan.workers_of(queue));
+                let has_left = found == qty && self.memories[queue].is_before_its_floor(&messages);
+                let workers = plan.workers_of(queue);
+                self.memories[queue].looks.took(depth, Instant::now(), now.elapsed(), workers, has_left);
                 self.took(queue, messages, now);
                 self.sweep(queue).await;
                 (found, depth == Depth::Front && found < qty)
@@ -277,17 +292,18 @@ impl Fetcher {
     /// Sweeps now and then. A read from the front that comes back short has swept already, in SQL; a busy queue's
     /// never does.
     async fn sweep(&mut self, queue: usize) {
-        let now = Instant::now();
-        if self.memories[queue].sweep_due.is_some_and(|due| due > now) {
+        if self.memories[queue].sweep_due.is_some_and(|due| due > Instant::now()) {
             return;
         }
         let plan = self.plan.clone();
         let Some(client) = self.connected.client(&plan.stop).await else { return };
+        let now = Instant::now();
         let name = &plan.queues[queue].name;
         let swept = self.connected.bounded("sweep", dead_letter::sweep(&*client, name, 1000)).await;
         let took = now.elapsed();
-        // A hundredth of the time, as for reads from the front, by all workers together.
-        let wait = LEAST_BETWEEN_SWEEPS.max(took * 100) * plan.turns_of(queue);
+        // A hundredth of the time, as for reads from the front, by all that take turns together.
+        let turns = plan.turns_of(queue);
+        let wait = (took * 100 * turns).clamp(LEAST_BETWEEN_SWEEPS * turns, MOST_BETWEEN_SWEEPS);
         self.memories[queue].sweep_due = Some(Instant::now() + wait);
         match swept {
             Ok(swept) if swept.dead > 0 => {
@@ -303,6 +319,8 @@ impl Fetcher {
         let plan = self.plan.clone();
         match self.connected.failed(&error) {
             Some(wait) => {
+                // A server that crashed may have undone claims, and they lie before the floors.
+                self.look_everywhere();
                 tokio::select! {
                     () = plan.stop.cancelled() => {}
                     () = tokio::time::sleep(wait) => {}

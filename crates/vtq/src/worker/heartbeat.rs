@@ -181,7 +181,9 @@ pub(super) async fn sign<C: tokio_postgres::GenericClient>(
         let visibility_timeout = call::column::<Interval>(row, 1, what)?.0;
         let priorities = call::column(row, 2, what)?;
         let workers = u32::try_from(call::column::<i64>(row, 4, what)?).unwrap_or(u32::MAX);
-        Ok((call::column(row, 0, what)?, QueueSetting { visibility_timeout, priorities, workers }))
+        let is_capped = call::column(row, 5, what)?;
+        let setting = QueueSetting { visibility_timeout, priorities, workers, is_capped };
+        Ok((call::column(row, 0, what)?, setting))
     };
     rows.iter().map(setting).collect()
 }

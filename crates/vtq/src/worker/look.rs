@@ -62,14 +62,16 @@ impl Looks {
         }
     }
 
-    /// Takes note of a read and of what it took. The shares are those of all workers together, not of each.
-    pub(super) fn took(&mut self, depth: Depth, since: Instant, workers: u32) {
-        let (now, took) = (Instant::now(), since.elapsed() * workers.clamp(1, 1000));
+    /// Takes note of a read that took `took` until `now`. One that left messages behind which no read from the floors
+    /// would find is followed by another. The shares are those of all workers together, not of each.
+    pub(super) fn took(&mut self, depth: Depth, now: Instant, took: Duration, workers: u32, has_left: bool) {
+        let took = took * workers.clamp(1, 1000);
         let due = |share: u32| Some(now + (took * share).clamp(LEAST_BETWEEN, MOST_BETWEEN));
+        let next = |share: u32| if has_left { None } else { due(share) };
         match depth {
             Depth::Floors => {}
-            Depth::Near => self.near_due = due(NEAR_SHARE),
-            Depth::Front => (self.near_due, self.front_due) = (due(NEAR_SHARE), due(FRONT_SHARE)),
+            Depth::Near => self.near_due = next(NEAR_SHARE),
+            Depth::Front => (self.near_due, self.front_due) = (due(NEAR_SHARE), next(FRONT_SHARE)),
         }
     }
 
@@ -83,18 +85,19 @@ impl Looks {
 mod tests {
     use super::*;
 
+    const MS: Duration = Duration::from_millis(1);
+
     #[test]
     fn the_front_comes_first_then_what_is_near_then_the_floors() {
         let mut looks = Looks::default();
         let now = Instant::now();
         assert_eq!(looks.next(now), Depth::Front);
 
-        looks.took(Depth::Front, now, 1);
-        assert_eq!(looks.next(Instant::now()), Depth::Floors);
-        assert_eq!(looks.next(now + Duration::from_secs(60)), Depth::Front);
+        looks.took(Depth::Front, now, 4 * MS, 1, false);
+        assert_eq!(looks.next(now + 39 * MS), Depth::Floors);
+        assert_eq!(looks.next(now + 40 * MS), Depth::Near);
+        assert_eq!(looks.next(now + 400 * MS), Depth::Front);
 
-        looks.front_due = Some(now + Duration::from_secs(9));
-        assert_eq!(looks.next(now + Duration::from_secs(8)), Depth::Near);
         looks.rewind();
         assert_eq!(looks.next(now), Depth::Front);
     }
@@ -102,16 +105,27 @@ mod tests {
     #[test]
     fn what_takes_long_comes_seldom_and_more_seldom_among_many_workers() {
         let mut looks = Looks::default();
-        let since = Instant::now().checked_sub(Duration::from_millis(40)).unwrap();
+        let now = Instant::now();
 
-        looks.took(Depth::Front, since, 1);
-        assert_eq!(looks.next(Instant::now() + Duration::from_millis(300)), Depth::Floors);
-        assert_eq!(looks.next(Instant::now() + Duration::from_millis(3000)), Depth::Near);
+        looks.took(Depth::Front, now, 4 * MS, 10, false);
+        assert_eq!(looks.next(now + 399 * MS), Depth::Floors);
+        assert_eq!(looks.next(now + 400 * MS), Depth::Near);
 
-        looks.took(Depth::Near, since, 10);
-        assert_eq!(looks.next(Instant::now() + Duration::from_millis(3000)), Depth::Floors);
         // However long it took.
-        assert_eq!(looks.next(Instant::now() + MOST_BETWEEN), Depth::Front);
+        looks.took(Depth::Front, now, 60_000 * MS, 10, false);
+        assert_eq!(looks.next(now + MOST_BETWEEN), Depth::Front);
+    }
+
+    #[test]
+    fn what_left_messages_behind_is_followed_by_the_same_at_once() {
+        let mut looks = Looks::default();
+        let now = Instant::now();
+
+        looks.took(Depth::Front, now, 4 * MS, 1, true);
+        assert_eq!(looks.next(now), Depth::Front);
+        looks.took(Depth::Front, now, 4 * MS, 1, false);
+        looks.took(Depth::Near, now, 4 * MS, 1, true);
+        assert_eq!(looks.next(now), Depth::Near);
     }
 
     #[test]

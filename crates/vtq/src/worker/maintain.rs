@@ -25,7 +25,8 @@ pub(super) async fn run(plan: Arc<Plan>) {
     loop {
         let before = plan.tally.stopped();
         let every = if plan.flights().len() > 0 { BUSY } else { IDLE };
-        let until = tokio::time::Instant::now() + every.mul_f64(rand::random_range(0.5..1.0));
+        let turns = (0..plan.queues.len()).map(|queue| plan.turns_of(queue)).max().unwrap_or(1);
+        let until = tokio::time::Instant::now() + (every * turns).mul_f64(rand::random_range(0.5..1.0));
         // A worker that gets busy meanwhile need not wait for the idle one's time.
         while tokio::time::Instant::now() < until {
             tokio::select! {

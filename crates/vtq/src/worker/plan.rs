@@ -85,6 +85,8 @@ pub(super) struct QueueSetting {
     pub(super) priorities: Vec<i16>,
     /// How many workers serve it.
     pub(super) workers: u32,
+    /// Whether it has a `max_in_flight`.
+    pub(super) is_capped: bool,
 }
 
 /// A capsule at work: its slots, and the messages that wait for one.
@@ -228,6 +230,15 @@ impl Plan {
     /// How many workers take turns at reading this queue.
     pub(super) fn turns_of(&self, queue: usize) -> u32 {
         self.workers_of(queue).clamp(1, MOST_WHO_TAKE_TURNS)
+    }
+
+    /// For how many turns a capsule of these queues fetches ahead. Where only so many may be in flight, what waits here
+    /// would keep other workers from running theirs.
+    pub(super) fn turns_ahead(&self, queues: &[usize]) -> u32 {
+        if queues.iter().any(|&queue| lock(&self.queues[queue].setting).is_capped) {
+            return 0;
+        }
+        queues.iter().map(|&queue| self.turns_of(queue)).max().unwrap_or(1)
     }
 
     /// How long a lease of this queue lasts from a read or a heartbeat on.
