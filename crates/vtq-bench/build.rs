@@ -11,8 +11,11 @@ fn main() {
     let cargo = std::env::var("CARGO").expect("cargo sets CARGO for build scripts");
     let manifest =
         std::env::var("CARGO_MANIFEST_DIR").expect("cargo sets CARGO_MANIFEST_DIR for build scripts");
+    // Not --offline: on a machine that is new to the workspace, what other members need is not downloaded yet.
+    let platform = std::env::var("TARGET").expect("cargo sets TARGET for build scripts");
     let output = Command::new(cargo)
-        .args(["metadata", "--format-version", "1", "--offline", "--manifest-path"])
+        .args(["metadata", "--format-version", "1", "--locked", "--filter-platform", &platform])
+        .arg("--manifest-path")
         .arg(Path::new(&manifest).join("Cargo.toml"))
         .output()
         .expect("cargo metadata can be started");
