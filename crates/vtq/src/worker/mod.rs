@@ -19,6 +19,7 @@ mod run;
 mod schedule;
 mod settle;
 mod sleep;
+mod slots;
 mod suspect;
 mod turn;
 

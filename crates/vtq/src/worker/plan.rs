@@ -1,6 +1,5 @@
 //! What the parts of the engine share.
 
-use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -13,24 +12,16 @@ use super::Stopped;
 use super::builder::{Settings, WakeUp, WorkerBuilder};
 use super::event::Events;
 use super::flight::Flights;
-use super::handler::AnyHandler;
 use super::health::Health;
 use super::settle::Ended;
+use super::slots::Slots;
 use super::turn::Turns;
 use crate::connect::Vtq;
 use crate::error::Result;
-use crate::message::Message;
 use crate::name::QueueName;
 
-/// How far ahead of the handlers messages are fetched, for each worker that takes turns: as many as they handle in this
-/// time. Slow handlers get nothing ahead, so that what waits stays visible to other workers.
-const AHEAD: Duration = Duration::from_millis(20);
 /// So many workers read a queue no more often together than one does alone; more of them, each an eighth as often.
 const MOST_WHO_TAKE_TURNS: u32 = 8;
-const MOST_AHEAD: usize = 1000;
-/// How many outcomes may wait to be recorded before fetching pauses.
-const MOST_UNSETTLED: usize = 2000;
-
 /// The engine's shared state.
 #[derive(Debug)]
 pub(super) struct Plan {
@@ -87,36 +78,6 @@ pub(super) struct QueueSetting {
     pub(super) workers: u32,
     /// Whether it has a `max_in_flight`.
     pub(super) is_capped: bool,
-}
-
-/// A capsule at work: its slots, and the messages that wait for one.
-#[derive(Debug)]
-pub(super) struct Slots {
-    /// The queues, by their place in the plan, the one served first in front.
-    pub(super) queues: Vec<usize>,
-    pub(super) concurrency: usize,
-    pub(super) handler: Arc<dyn AnyHandler>,
-    state: Mutex<SlotState>,
-}
-
-#[derive(Debug)]
-struct SlotState {
-    waiting: VecDeque<Delivery>,
-    /// So many may wait without being too few.
-    enough: usize,
-    running: usize,
-    ended: u64,
-    /// Runs a second, smoothed.
-    rate: f64,
-    measured_at: Instant,
-    measured_ended: u64,
-}
-
-/// A message on its way to a handler.
-#[derive(Debug)]
-pub(super) struct Delivery {
-    pub(super) queue: usize,
-    pub(super) message: Message,
 }
 
 /// What a worker has done, in numbers.
@@ -253,80 +214,6 @@ impl Plan {
         let shortest = (0..self.queues.len()).map(|queue| self.visibility_timeout(queue)).min();
         let third = shortest.unwrap_or(Duration::from_secs(30)) / 3;
         self.settings.heartbeat.map_or(third, |set| set.min(third)).max(Duration::from_millis(1))
-    }
-}
-
-impl Slots {
-    pub(super) fn new(queues: Vec<usize>, concurrency: usize, handler: Arc<dyn AnyHandler>) -> Self {
-        let state = SlotState {
-            waiting: VecDeque::new(),
-            enough: 0,
-            running: 0,
-            ended: 0,
-            rate: 0.0,
-            measured_at: Instant::now(),
-            measured_ended: 0,
-        };
-        Self { queues, concurrency, handler, state: Mutex::new(state) }
-    }
-
-    /// How many messages it is worth to fetch now: none while more than half of what is fetched ahead still waits, so
-    /// that reads are few and large. Where workers take turns, it lasts until the next one.
-    pub(super) fn room(&self, held: usize, turns: u32) -> usize {
-        let mut state = lock(&self.state);
-        state.measure();
-        let ahead = ((state.rate * (AHEAD * turns).as_secs_f64()) as usize).min(MOST_AHEAD);
-        state.enough = ahead / 2;
-        if state.waiting.len() > state.enough {
-            return 0;
-        }
-        let slots = (self.concurrency + ahead).saturating_sub(state.running + state.waiting.len());
-        slots.min((self.concurrency + ahead + MOST_UNSETTLED).saturating_sub(held))
-    }
-
-    /// Takes messages in, in their order.
-    pub(super) fn accept(&self, deliveries: impl IntoIterator<Item = Delivery>) {
-        lock(&self.state).waiting.extend(deliveries);
-    }
-
-    /// Takes a slot for the first message that waits; `None` when there is no slot or no message.
-    pub(super) fn begin(&self) -> Option<Delivery> {
-        let mut state = lock(&self.state);
-        if state.running >= self.concurrency {
-            return None;
-        }
-        let delivery = state.waiting.pop_front()?;
-        state.running += 1;
-        Some(delivery)
-    }
-
-    /// Gives the slot of a run that ended to the next message, or back; says whether it may be worth to fetch more.
-    pub(super) fn next(&self) -> (Option<Delivery>, bool) {
-        let mut state = lock(&self.state);
-        state.ended += 1;
-        let next = state.waiting.pop_front();
-        if next.is_none() {
-            state.running -= 1;
-        }
-        (next, state.waiting.len() <= state.enough)
-    }
-
-    /// Forgets what waits for a slot.
-    pub(super) fn clear(&self) {
-        lock(&self.state).waiting.clear();
-    }
-}
-
-impl SlotState {
-    fn measure(&mut self) {
-        const SPAN: Duration = Duration::from_millis(50);
-        let elapsed = self.measured_at.elapsed();
-        if elapsed < SPAN {
-            return;
-        }
-        let now = (self.ended - self.measured_ended) as f64 / elapsed.as_secs_f64();
-        self.rate = (self.rate + now) / 2.0;
-        (self.measured_at, self.measured_ended) = (Instant::now(), self.ended);
     }
 }
 
