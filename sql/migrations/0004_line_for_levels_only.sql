@@ -1,6 +1,6 @@
 -- 0004 line_for_levels_only: the line of queues that are there already becomes an index that only statements which name
--- a level can use; see vtq._create_live. New queues are built with it. A function whose answer has grown makes room for
--- its successor. All queues are locked before any is worked on, in one order: who waits for one then waits for all.
+-- a level can use; see vtq._create_live. New queues are built with it. All queues are locked before any is worked on, in
+-- one order: who waits for one then waits for all.
 DO $$
 DECLARE
     queue text;
@@ -25,4 +25,42 @@ BEGIN
     END LOOP;
 END;
 $$;
-DROP FUNCTION IF EXISTS vtq._beat(text, text, integer, text, text[], interval, integer, text);
+
+-- A function whose answer has grown cannot be replaced in place. What takes its place here, until the functions are
+-- installed, may be called by whoever could call it.
+DO $$
+DECLARE
+    beat regprocedure := to_regprocedure('vtq._beat(text, text, integer, text, text[], interval, integer, text)');
+    callers text[] := ARRAY(
+        SELECT CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE a.grantee::regrole::text END
+        FROM pg_catalog.pg_proc AS p CROSS JOIN LATERAL aclexplode(p.proacl) AS a
+        WHERE p.oid = beat AND a.grantee <> p.proowner
+    );
+    caller text;
+BEGIN
+    IF beat IS NULL THEN
+        RETURN;
+    END IF;
+    DROP FUNCTION vtq._beat(text, text, integer, text, text[], interval, integer, text);
+    CREATE FUNCTION vtq._beat(
+        worker_id text, host text, pid integer, version text, queues text[], last_claim interval, in_flight integer,
+        wake_up text DEFAULT NULL
+    )
+    RETURNS TABLE (
+        queue text,
+        visibility_timeout interval,
+        priorities smallint[],
+        worker_no integer,
+        worker_ct bigint,
+        is_capped boolean
+    )
+    LANGUAGE sql
+    AS 'SELECT NULL::text, NULL::interval, NULL::smallint[], NULL::integer, NULL::bigint, NULL::boolean LIMIT 0';
+    REVOKE ALL ON FUNCTION vtq._beat(text, text, integer, text, text[], interval, integer, text) FROM PUBLIC;
+    FOREACH caller IN ARRAY callers LOOP
+        EXECUTE format(
+            'GRANT EXECUTE ON FUNCTION vtq._beat(text, text, integer, text, text[], interval, integer, text) TO %s', caller
+        );
+    END LOOP;
+END;
+$$;

@@ -102,18 +102,18 @@ BEGIN
             IF setting.paused_until > started THEN
                 RETURN;
             END IF;
+            IF setting.has_front THEN
+                -- Before the admission: what that makes due must not lie before a front that others move meanwhile.
+                front := 'epoch'::timestamptz + pg_sequence_last_value('vtq.%5$I') * interval '1 microsecond';
+            END IF;
             IF setting.has_arrivals THEN
                 PERFORM vtq.%4$I();
                 -- What was admitted is due from a moment later than this call began.
                 started := clock_timestamp();
             END IF;
-
-            IF setting.has_front THEN
-                front := 'epoch'::timestamptz + pg_sequence_last_value('vtq.%5$I') * interval '1 microsecond';
-                IF front > started THEN
-                    -- The clock was put back.
-                    front := NULL;
-                END IF;
+            IF front > started THEN
+                -- The clock was put back.
+                front := NULL;
             END IF;
 
             IF setting.is_limited THEN

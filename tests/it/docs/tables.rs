@@ -126,6 +126,7 @@ fn line(row: &tokio_postgres::Row) -> String {
 fn short(text: &str) -> String {
     let mut text = text.replace("timestamp with time zone", "timestamptz");
     for cast in [
+        "::text[]",
         "::text",
         "::jsonb[]",
         "::jsonb",

@@ -59,7 +59,8 @@ FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indexrelid WHERE i.indrelid =
             SELECT vtq.create_queue('broken'); DROP TABLE vtq.broken;
             DELETE FROM vtq._migration WHERE version > 3; UPDATE vtq._migration SET checksum = '' WHERE version = 0;
             DROP ROLE IF EXISTS {owner}; CREATE ROLE {owner}; GRANT CREATE ON SCHEMA vtq TO {owner};
-            ALTER TABLE vtq.before OWNER TO {owner}; SELECT vtq.send('before', '1')"
+            ALTER TABLE vtq.before OWNER TO {owner}; SELECT vtq.send('before', '1');
+            GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA vtq TO {owner}"
         ))
         .await
         .unwrap();
@@ -76,6 +77,9 @@ FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indexrelid WHERE i.indrelid =
     let front =
         "SELECT pg_get_userbyid(relowner)::text FROM pg_class WHERE oid = 'vtq._before_front'::regclass";
     assert_eq!(client.query_one(front, &[]).await.unwrap().get::<_, String>(0), owner);
+    let may =
+        "SELECT bool_and(has_function_privilege($1, oid, 'EXECUTE')) FROM pg_proc WHERE proname = '_beat'";
+    assert!(client.query_one(may, &[&owner]).await.unwrap().get::<_, bool>(0), "the grants are lost");
     let read = "SELECT count(*) FROM vtq.read('before', holder => 1)";
     assert_eq!(client.query_one(read, &[]).await.unwrap().get::<_, i64>(0), 1);
     client.batch_execute(&format!("DROP OWNED BY {owner} CASCADE; DROP ROLE {owner}")).await.unwrap();

@@ -10,7 +10,7 @@ use super::event::WorkerEvent;
 use super::flight::{Begun, Flight, Phase};
 use super::handler::Cancel;
 use super::health::chain;
-use super::look::{Depth, Looks};
+use super::look::{Came, Depth, Looks};
 use super::plan::{Plan, count, lock};
 use super::run::feed;
 use super::settle::{Ended, Verdict};
@@ -189,9 +189,8 @@ impl Fetcher {
     /// Reads one queue: behind its floors, or from further back when that is due. Answers how many came, and whether the
     /// front was seen and nothing more is there.
     async fn read(&mut self, queue: usize, qty: usize) -> (usize, bool) {
-        let now = Instant::now();
         let memory = &mut self.memories[queue];
-        if memory.trouble_until.is_some_and(|until| until > now) {
+        if memory.trouble_until.is_some_and(|until| until > Instant::now()) {
             memory.look_due = memory.trouble_until;
             return (0, true);
         }
@@ -201,12 +200,14 @@ impl Fetcher {
             memory.levels = levels;
             memory.looks.rewind();
         }
-        let depth = memory.looks.next(now);
+        let depth = memory.looks.next(Instant::now());
         let floors = depth.floors(&memory.floors);
         let qty = if memory.meets_suspects { 1 } else { qty };
         let plan = self.plan.clone();
         let Some(client) = self.connected.client(&plan.stop).await else { return (0, false) };
-        *lock(&plan.last_claim) = Some(Instant::now());
+        // Not before there is a connection: an outage is no part of the read, nor of the leases.
+        let asked_at = Instant::now();
+        *lock(&plan.last_claim) = Some(asked_at);
         let claim = claim(&plan, &client, queue, qty, floors.as_ref());
         let read = self.connected.bounded("read", claim).await;
         match read {
@@ -217,10 +218,14 @@ impl Fetcher {
                     self.poll = FIRST_POLL;
                 }
                 self.memories[queue].look_due = (found < qty).then(|| Instant::now() + self.pace(queue));
-                let has_left = found == qty && self.memories[queue].is_before_its_floor(&messages);
-                let workers = plan.workers_of(queue);
-                self.memories[queue].looks.took(depth, Instant::now(), now.elapsed(), workers, has_left);
-                self.took(queue, messages, now);
+                let came = match found == qty {
+                    false => Came::Short,
+                    true if self.memories[queue].is_before_its_floor(&messages) => Came::Behind,
+                    true => Came::Full,
+                };
+                let took = asked_at.elapsed() * plan.workers_of(queue).clamp(1, 1000);
+                self.memories[queue].looks.took(depth, came, Instant::now(), took);
+                self.took(queue, messages, asked_at);
                 self.sweep(queue).await;
                 (found, depth == Depth::Front && found < qty)
             }

@@ -42,11 +42,24 @@ impl Depth {
     }
 }
 
+/// What came of a read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Came {
+    /// Fewer messages than it asked for.
+    Short,
+    /// As many.
+    Full,
+    /// As many, and the last of them lies before what this worker was given earlier.
+    Behind,
+}
+
 /// When a queue is next read from further back.
 #[derive(Debug, Default)]
 pub(super) struct Looks {
     near_due: Option<Instant>,
     front_due: Option<Instant>,
+    /// Whether the last read from further back was full.
+    is_unfinished: bool,
 }
 
 impl Looks {
@@ -62,17 +75,23 @@ impl Looks {
         }
     }
 
-    /// Takes note of a read that took `took` until `now`. One that left messages behind which no read from the floors
-    /// would find is followed by another. The shares are those of all workers together, not of each.
-    pub(super) fn took(&mut self, depth: Depth, now: Instant, took: Duration, workers: u32, has_left: bool) {
-        let took = took * workers.clamp(1, 1000);
+    /// Takes note of a read that ended `now` and took so long, or the time of all workers together: the shares are of
+    /// that. What a read left behind is read at once where no read from the floors would find it, or where there is
+    /// nothing else to do.
+    pub(super) fn took(&mut self, depth: Depth, came: Came, now: Instant, took: Duration) {
         let due = |share: u32| Some(now + (took * share).clamp(LEAST_BETWEEN, MOST_BETWEEN));
-        let next = |share: u32| if has_left { None } else { due(share) };
+        let next = |share: u32| if came == Came::Behind { None } else { due(share) };
         match depth {
-            Depth::Floors => {}
+            Depth::Floors => {
+                if self.is_unfinished && came == Came::Short {
+                    self.near_due = None;
+                }
+                return;
+            }
             Depth::Near => self.near_due = next(NEAR_SHARE),
             Depth::Front => (self.near_due, self.front_due) = (due(NEAR_SHARE), next(FRONT_SHARE)),
         }
+        self.is_unfinished = came != Came::Short;
     }
 
     /// Has the next read begin at the front.
@@ -93,7 +112,7 @@ mod tests {
         let now = Instant::now();
         assert_eq!(looks.next(now), Depth::Front);
 
-        looks.took(Depth::Front, now, 4 * MS, 1, false);
+        looks.took(Depth::Front, Came::Short, now, 4 * MS);
         assert_eq!(looks.next(now + 39 * MS), Depth::Floors);
         assert_eq!(looks.next(now + 40 * MS), Depth::Near);
         assert_eq!(looks.next(now + 400 * MS), Depth::Front);
@@ -103,29 +122,44 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_long_comes_seldom_and_more_seldom_among_many_workers() {
+    fn what_takes_long_comes_seldom_and_yet_it_comes() {
         let mut looks = Looks::default();
         let now = Instant::now();
 
-        looks.took(Depth::Front, now, 4 * MS, 10, false);
+        looks.took(Depth::Front, Came::Short, now, 40 * MS);
         assert_eq!(looks.next(now + 399 * MS), Depth::Floors);
         assert_eq!(looks.next(now + 400 * MS), Depth::Near);
 
-        // However long it took.
-        looks.took(Depth::Front, now, 60_000 * MS, 10, false);
+        looks.took(Depth::Front, Came::Short, now, 60_000 * MS);
         assert_eq!(looks.next(now + MOST_BETWEEN), Depth::Front);
     }
 
     #[test]
-    fn what_left_messages_behind_is_followed_by_the_same_at_once() {
+    fn what_left_messages_behind_the_floors_is_followed_by_the_same_at_once() {
         let mut looks = Looks::default();
         let now = Instant::now();
 
-        looks.took(Depth::Front, now, 4 * MS, 1, true);
+        looks.took(Depth::Front, Came::Behind, now, 4 * MS);
         assert_eq!(looks.next(now), Depth::Front);
-        looks.took(Depth::Front, now, 4 * MS, 1, false);
-        looks.took(Depth::Near, now, 4 * MS, 1, true);
+        looks.took(Depth::Front, Came::Short, now, 4 * MS);
+        looks.took(Depth::Near, Came::Behind, now, 4 * MS);
         assert_eq!(looks.next(now), Depth::Near);
+    }
+
+    #[test]
+    fn where_nothing_else_is_to_be_had_a_full_look_is_followed_by_another() {
+        let mut looks = Looks::default();
+        let now = Instant::now();
+
+        looks.took(Depth::Front, Came::Full, now, 4 * MS);
+        looks.took(Depth::Floors, Came::Full, now, 4 * MS);
+        assert_eq!(looks.next(now), Depth::Floors);
+        looks.took(Depth::Floors, Came::Short, now, 4 * MS);
+        assert_eq!(looks.next(now), Depth::Near);
+
+        looks.took(Depth::Near, Came::Short, now, 4 * MS);
+        looks.took(Depth::Floors, Came::Short, now, 4 * MS);
+        assert_eq!(looks.next(now), Depth::Floors);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::event::WorkerEvent;
 use super::health::chain;
@@ -24,17 +24,19 @@ pub(super) async fn run(plan: Arc<Plan>) {
     let mut was_told = vec![false; plan.queues.len()];
     loop {
         let before = plan.tally.stopped();
-        let every = if plan.flights().len() > 0 { BUSY } else { IDLE };
         let turns = (0..plan.queues.len()).map(|queue| plan.turns_of(queue)).max().unwrap_or(1);
-        let until = tokio::time::Instant::now() + (every * turns).mul_f64(rand::random_range(0.5..1.0));
-        // A worker that gets busy meanwhile need not wait for the idle one's time.
-        while tokio::time::Instant::now() < until {
+        let started = Instant::now();
+        let after = |every: Duration| started + (every * turns).mul_f64(rand::random_range(0.5..1.0));
+        let soon = after(BUSY);
+        let mut until = if plan.flights().len() > 0 { soon } else { after(IDLE) };
+        while Instant::now() < until {
             tokio::select! {
                 () = plan.close.cancelled() => return,
-                () = tokio::time::sleep(BUSY.min(until - tokio::time::Instant::now())) => {}
+                () = tokio::time::sleep(BUSY.min(until - Instant::now())) => {}
             }
-            if plan.tally.stopped() != before && every == IDLE {
-                break;
+            // A worker that gets busy meanwhile need not wait for the idle one's time.
+            if plan.tally.stopped() != before {
+                until = until.min(soon);
             }
         }
         for (served, was_told) in plan.queues.iter().zip(&mut was_told) {
