@@ -37,10 +37,12 @@ DECLARE
         WHERE p.oid = beat AND a.grantee <> p.proowner
     );
     caller text;
+    keeper text;
 BEGIN
     IF beat IS NULL THEN
         RETURN;
     END IF;
+    SELECT p.proowner::regrole::text INTO keeper FROM pg_catalog.pg_proc AS p WHERE p.oid = beat;
     DROP FUNCTION vtq._beat(text, text, integer, text, text[], interval, integer, text);
     CREATE FUNCTION vtq._beat(
         worker_id text, host text, pid integer, version text, queues text[], last_claim interval, in_flight integer,
@@ -56,6 +58,9 @@ BEGIN
     )
     LANGUAGE sql
     AS 'SELECT NULL::text, NULL::interval, NULL::smallint[], NULL::integer, NULL::bigint, NULL::boolean LIMIT 0';
+    EXECUTE format(
+        'ALTER FUNCTION vtq._beat(text, text, integer, text, text[], interval, integer, text) OWNER TO %s', keeper
+    );
     REVOKE ALL ON FUNCTION vtq._beat(text, text, integer, text, text[], interval, integer, text) FROM PUBLIC;
     FOREACH caller IN ARRAY callers LOOP
         EXECUTE format(

@@ -62,6 +62,7 @@ BEGIN
             -- One instant for the call: clock_timestamp() in a condition is volatile and cannot use an index.
             started timestamptz := clock_timestamp();
             setting record;
+            length interval;
             hidden_until timestamptz;
             reader integer := holder;
             wanted integer := qty;
@@ -95,7 +96,7 @@ BEGIN
             IF wanted IS NULL OR wanted NOT BETWEEN 1 AND 10000 THEN
                 PERFORM vtq._check_qty(wanted);
             END IF;
-            hidden_until := started + CASE
+            length := CASE
                 WHEN visibility_timeout IS NULL THEN setting.visibility_timeout
                 ELSE vtq._check_length('visibility_timeout', visibility_timeout, '1 ms', '12 hours')
             END;
@@ -111,6 +112,7 @@ BEGIN
                 -- What was admitted is due from a moment later than this call began.
                 started := clock_timestamp();
             END IF;
+            hidden_until := started + length;
             IF front > started THEN
                 -- The clock was put back.
                 front := NULL;

@@ -99,7 +99,7 @@ pub(super) async fn run(plan: Arc<Plan>) -> Result<()> {
         if let Some(error) = fetcher.refusal.take() {
             return Err(error);
         }
-        if is_last_look && round.is_drained && fetcher.plan.flights().len() == 0 {
+        if is_last_look && round.found == 0 && round.is_drained && fetcher.plan.flights().len() == 0 {
             break;
         }
         tokio::select! {

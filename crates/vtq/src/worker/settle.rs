@@ -81,7 +81,8 @@ pub(super) async fn run(plan: Arc<Plan>, mut outcomes: mpsc::UnboundedReceiver<E
             }
         }
         for (queue, backlog) in backlogs.iter_mut().enumerate() {
-            if is_closing || !backlog.is_resting() {
+            // Before a suspect starts, no ack rests: it would be lost with the worker, and its run count for nothing.
+            if is_closing || !marks.is_empty() || !backlog.is_resting() {
                 settle_queue(&plan, &mut connected, queue, backlog).await;
             }
         }
