@@ -358,7 +358,8 @@ pub(crate) const NOW: &str = "SELECT clock_timestamp()";
 pub(crate) const DOZE: &str = "SELECT due_in, is_written FROM vtq._doze($1, $2, $3)";
 pub(crate) const RISE: &str = "SELECT vtq._rise($1)";
 pub(crate) const SIGN_OF_LIFE: &str = "\
-SELECT queue, visibility_timeout, priorities, worker_no, worker_ct, is_capped FROM vtq._beat($1, $2, $3, $4, $5, $6, $7, $8)";
+SELECT queue, visibility_timeout, priorities, worker_no, worker_ct, is_capped
+FROM vtq._beat($1, $2, $3, $4, $5, $6, $7, $8)";
 pub(crate) const LEAVE: &str = "SELECT vtq._leave($1)";
 /// Asks for a notification on a channel of this connection's own: whoever can hear it can hear the others.
 pub(crate) const NOTIFY: &str = "SELECT pg_notify($1, '')";

@@ -223,6 +223,7 @@ impl Fetcher {
                     true if self.memories[queue].is_before_its_floor(&messages) => Came::Behind,
                     true => Came::Full,
                 };
+                // The bound keeps a wrong number in the database from overflowing; far more than ever serve a queue.
                 let took = asked_at.elapsed() * plan.workers_of(queue).clamp(1, 1000);
                 self.memories[queue].looks.took(depth, came, Instant::now(), took);
                 self.took(queue, messages, asked_at);

@@ -24,7 +24,7 @@ pub(super) async fn run(plan: Arc<Plan>) {
     let mut was_told = vec![false; plan.queues.len()];
     loop {
         let before = plan.tally.stopped();
-        let turns = (0..plan.queues.len()).map(|queue| plan.turns_of(queue)).max().unwrap_or(1);
+        let turns = plan.most_turns(0..plan.queues.len());
         let started = Instant::now();
         let after = |every: Duration| started + (every * turns).mul_f64(rand::random_range(0.5..1.0));
         let soon = after(BUSY);

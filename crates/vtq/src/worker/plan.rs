@@ -199,7 +199,12 @@ impl Plan {
         if queues.iter().any(|&queue| lock(&self.queues[queue].setting).is_capped) {
             return 0;
         }
-        queues.iter().map(|&queue| self.turns_of(queue)).max().unwrap_or(1)
+        self.most_turns(queues.iter().copied())
+    }
+
+    /// How many workers take turns at the one of these queues that has the most.
+    pub(super) fn most_turns(&self, queues: impl Iterator<Item = usize>) -> u32 {
+        queues.map(|queue| self.turns_of(queue)).max().unwrap_or(1)
     }
 
     /// How long a lease of this queue lasts from a read or a heartbeat on.
