@@ -172,8 +172,7 @@ async fn wait_for_runs(plan: &Plan, limit: Duration) {
 }
 
 fn give_back(plan: &Plan, queue: usize, lease: crate::message::Lease, attempt: i32, why: &str) {
-    if plan.flights().end(queue, lease) {
-        let verdict = Verdict::Release(why.into());
-        let _ = plan.outcomes.send(Ended { queue, lease, attempt, ran: Duration::ZERO, verdict });
-    }
+    let verdict = Verdict::Release(why.into());
+    // What has ended meanwhile is not to be given back.
+    let _ = plan.end(Ended { queue, lease, attempt, ran: Duration::ZERO, verdict });
 }

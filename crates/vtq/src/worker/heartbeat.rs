@@ -144,10 +144,9 @@ fn end_overdue(plan: &Plan) {
     let overdue = plan.flights().overdue(Instant::now());
     for (queue, lease, ran) in overdue {
         let attempt = plan.flights().get(queue, lease).map_or(0, |flight| flight.attempt);
-        if plan.flights().end(queue, lease) {
-            let verdict = timed_out(plan, None);
-            let _ = plan.outcomes.send(Ended { queue, lease, attempt, ran, verdict });
-        }
+        let verdict = timed_out(plan, None);
+        // One that has ended meanwhile was in time.
+        let _ = plan.end(Ended { queue, lease, attempt, ran, verdict });
     }
 }
 

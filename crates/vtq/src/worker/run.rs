@@ -166,12 +166,22 @@ fn signed(plan: &Plan, mut failure: Failure) -> Failure {
 impl Plan {
     /// Hands an ended delivery to the settler, unless its lease is lost.
     pub(super) fn ended(&self, queue: usize, lease: Lease, attempt: i32, ran: Duration, verdict: Verdict) {
-        if self.flights().end(queue, lease) {
-            // The settler ends after the last run; nobody is left to hear of a later one.
-            let _ = self.outcomes.send(Ended { queue, lease, attempt, ran, verdict });
-        } else {
-            self.ended_late(queue, lease, &verdict);
+        if let Some(ended) = self.end(Ended { queue, lease, attempt, ran, verdict }) {
+            self.ended_late(queue, lease, &ended.verdict);
         }
+    }
+
+    /// Ends a delivery and hands it to the settler; gives it back when its lease is lost or something else has ended it.
+    ///
+    /// Both in one: once no run is left, the settler ends when nothing is left for it.
+    pub(super) fn end(&self, ended: Ended) -> Option<Ended> {
+        let mut flights = self.flights();
+        if !flights.end(ended.queue, ended.lease) {
+            return Some(ended);
+        }
+        // The settler ends after the last run; nobody is left to hear of a later one.
+        let _ = self.outcomes.send(ended);
+        None
     }
 
     /// Has a run written down whose lease was lost before it ended: the sign that a visibility timeout is too short.
@@ -184,5 +194,52 @@ impl Plan {
         count(&self.tally.late);
         let verdict = Verdict::Late(is_success);
         let _ = self.outcomes.send(Ended { queue, lease, attempt: 0, ran: Duration::ZERO, verdict });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::Utc;
+    use tokio::sync::mpsc;
+    use tokio_util::sync::CancellationToken;
+
+    use super::super::flight::Phase;
+    use super::super::{Capsule, Worker, handler_fn};
+    use super::*;
+    use crate::connect::ConnectOptions;
+
+    /// A plan of one queue, which needs no database yet.
+    fn plan() -> (Arc<Plan>, mpsc::UnboundedReceiver<Ended>) {
+        let vtq = ConnectOptions::from_url("postgres://localhost/none").unwrap().lazy().unwrap();
+        let capsule = Capsule::new(["q"], handler_fn(|_, _| async {}));
+        let (sender, outcomes) = mpsc::unbounded_channel();
+        let handlers = tokio::runtime::Handle::current();
+        let builder = Worker::builder(&vtq).capsule(capsule);
+        (Arc::new(Plan::new(builder, handlers, sender, CancellationToken::new()).unwrap()), outcomes)
+    }
+
+    #[tokio::test]
+    async fn run_that_has_ended_is_with_the_settler() {
+        let (plan, mut outcomes) = plan();
+        for id in 1..2_000 {
+            let lease = Lease { id, read_ct: 1 };
+            let flight = Flight {
+                lease,
+                enqueued_at: Utc::now(),
+                attempt: 1,
+                cancel: Default::default(),
+                phase: Phase::Running { since: Instant::now(), overdue: None },
+                is_marked: false,
+                has_lane: false,
+                held_until: Instant::now(),
+            };
+            plan.flights().begin(0, flight);
+            std::thread::scope(|scope| {
+                scope.spawn(|| plan.ended(0, lease, 1, Duration::ZERO, Verdict::Done));
+                while !plan.flights().running().is_empty() {}
+                assert!(outcomes.try_recv().is_ok(), "the {id}th run has ended, and its outcome is nowhere");
+            });
+            plan.flights().remove(0, lease);
+        }
     }
 }
