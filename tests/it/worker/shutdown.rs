@@ -1,11 +1,10 @@
 //! How a worker ends: nothing lost, nothing run twice, nothing counted that did not run.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::sync::Semaphore;
-use vtq::{Capsule, ErrorKind, Outgoing, QueueOptions, SendOptions, Vtq, Worker, WorkerEvent, handler_fn};
+use vtq::{ErrorKind, Outgoing, QueueOptions, SendOptions, Vtq, Worker, WorkerEvent, handler_fn};
 use vtq_tests::TestDb;
 
 use super::{Bench, gated, until};
@@ -51,27 +50,6 @@ async fn handlers_past_the_drain_timeout_are_given_back() {
 
     assert_eq!((stopped.interrupted, stopped.given_back, stopped.done), (2, 2, 0));
     assert_eq!(bench.number("SELECT count(*) FROM vtq.q WHERE vt = ready_at AND refunded_ct = 1").await, 2);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn once_on_an_empty_queue_ends() {
-    let bench = with_messages(0).await;
-
-    let stopped = bench.start(handler_fn(|_, _| async {}), |builder| builder.once()).ended().await;
-
-    assert_eq!(stopped.done, 0);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn once_leaves_what_is_not_ready() {
-    let bench = with_messages(5).await;
-    let later = SendOptions::new().delay(Duration::from_secs(3600));
-    bench.queue.send_with(&Outgoing::new(&6).unwrap(), &later).await.unwrap();
-
-    let stopped = bench.start(handler_fn(|_, _| async {}), |builder| builder.once()).ended().await;
-
-    assert_eq!(stopped.done, 5);
-    assert_eq!(bench.number("SELECT count(*) FROM vtq.q").await, 1);
 }
 
 #[tokio::test]
@@ -129,35 +107,4 @@ fn nonsense_is_refused_when_it_is_built() {
         refusal(Worker::builder(&vtq).capsule(capsule()).capsule(capsule())),
         "queue `q` is given twice"
     );
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn worker_that_runs_once_ends_with_several_queues_beside_others() {
-    let bench = Bench::new(QueueOptions::new()).await;
-    let names = ["q", "r", "s", "t"];
-    for name in &names[1..] {
-        bench.vtq.queue(*name).unwrap().create(&QueueOptions::new()).await.unwrap();
-    }
-    let others = "INSERT INTO vtq._worker (worker_id, host, pid, version, queues) \
-        SELECT 'other' || n, 'h', n, '0', '{q,r,s,t}' FROM generate_series(1, 7) AS n";
-    bench.client.batch_execute(others).await.unwrap();
-    let ran = Arc::new(AtomicUsize::new(0));
-    let counter = ran.clone();
-    let handler = handler_fn(move |_, _| {
-        let counter = counter.clone();
-        async move {
-            tokio::time::sleep(Duration::from_millis(300)).await;
-            counter.fetch_add(1, Ordering::Relaxed);
-        }
-    });
-    for name in names {
-        bench.vtq.queue(name).unwrap().send(&1).await.unwrap();
-    }
-
-    let capsule = Capsule::new(names, handler).concurrency(5);
-    let worker = Worker::builder(&bench.vtq).capsule(capsule).once().build().unwrap();
-    let run = worker.run(std::future::pending::<()>());
-
-    tokio::time::timeout(Duration::from_secs(30), run).await.expect("the worker ends").unwrap();
-    assert_eq!(ran.load(Ordering::Relaxed), names.len());
 }

@@ -130,7 +130,7 @@ impl WorkerBuilder {
         self
     }
 
-    /// Makes the worker stop by itself once nothing is ready and nothing runs.
+    /// Makes the worker stop by itself once nothing is ready and nothing runs. What a limit of the queue holds back stays.
     pub fn once(mut self) -> Self {
         self.settings.is_once = true;
         self

@@ -83,6 +83,7 @@ pub(super) async fn run(plan: Arc<Plan>) -> Result<()> {
         memories: plan.queues.iter().map(|_| Memory::default()).collect(),
         poll: FIRST_POLL,
         idle_since: None,
+        empty_since: None,
         is_announced: false,
         refusal: None,
         plan,
@@ -99,7 +100,10 @@ pub(super) async fn run(plan: Arc<Plan>) -> Result<()> {
         if let Some(error) = fetcher.refusal.take() {
             return Err(error);
         }
-        if is_last_look && round.found == 0 && round.is_drained && fetcher.plan.flights().len() == 0 {
+        let is_empty = round.found == 0 && round.is_drained && fetcher.plan.flights().len() == 0;
+        if !(is_last_look && is_empty) {
+            fetcher.empty_since = None;
+        } else if fetcher.is_through().await {
             break;
         }
         tokio::select! {
@@ -116,6 +120,8 @@ pub(super) struct Fetcher {
     memories: Vec<Memory>,
     pub(super) poll: Duration,
     pub(super) idle_since: Option<Instant>,
+    /// For a worker that runs once: since when looks find nothing while nothing runs.
+    pub(super) empty_since: Option<Instant>,
     pub(super) is_announced: bool,
     /// What a worker that runs once ends with.
     refusal: Option<Error>,

@@ -13,6 +13,7 @@ mod heartbeat;
 mod listen;
 mod look;
 mod maintain;
+mod once;
 mod outcome;
 mod plan;
 mod run;

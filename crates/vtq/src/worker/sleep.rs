@@ -27,13 +27,7 @@ impl Fetcher {
         let plan = self.plan.clone();
         let unset = if plan.is_hearing() { HEARING_POLL } else { DEAF_POLL };
         let slowest = plan.settings.slowest_poll.unwrap_or(unset);
-        let Some(client) = self.connected.client(&plan.stop).await else { return };
-        let doze = self.connected.bounded("doze", doze(&plan, &client, slowest + ANNOUNCED_FOR)).await;
-        let (due_in, is_written) = match doze {
-            Ok(answer) => answer,
-            Err(error) => return self.trouble(0, error).await,
-        };
-        self.is_announced = true;
+        let Some((due_in, is_written)) = self.announce(slowest).await else { return };
         // What was recorded up to now shows in the look that follows.
         let _ = plan.settled.notified().now_or_never();
         // Whoever sent before the announcement shows now, or still holds a lock that says so.
@@ -56,6 +50,23 @@ impl Fetcher {
             // Awake for a while: what has come is seldom alone.
             self.poll = FIRST_POLL;
             self.idle_since = None;
+        }
+    }
+
+    /// Announces a sleep of this length at the most. Answers when the next message is due, and whether somebody is
+    /// writing to a queue; nothing when the database did not answer.
+    pub(super) async fn announce(&mut self, slowest: Duration) -> Option<(Option<Duration>, bool)> {
+        let plan = self.plan.clone();
+        let client = self.connected.client(&plan.stop).await?;
+        match self.connected.bounded("doze", doze(&plan, &client, slowest + ANNOUNCED_FOR)).await {
+            Ok(answer) => {
+                self.is_announced = true;
+                Some(answer)
+            }
+            Err(error) => {
+                self.trouble(0, error).await;
+                None
+            }
         }
     }
 

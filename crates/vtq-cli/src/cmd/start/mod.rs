@@ -101,7 +101,7 @@ pub(crate) struct StartArgs {
     #[arg(long, value_enum, default_value_t = Output::Show, value_name = "WHAT")]
     output: Output,
 
-    /// End when no message is ready and none is running
+    /// End when no message is ready and none is running. What a limit of the queue holds back stays
     #[arg(long)]
     once: bool,
 
