@@ -5,6 +5,7 @@ mod asleep;
 mod batch;
 mod endings;
 mod leases;
+mod limits;
 mod once;
 mod pressure;
 mod schedules;

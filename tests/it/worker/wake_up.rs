@@ -92,6 +92,33 @@ async fn message_that_commits_late_is_not_passed_over() {
     worker.stop().await;
 }
 
+/// More of them than a read takes, so that what one look back leaves is found by the next, also while others go on.
+#[tokio::test(flavor = "multi_thread")]
+async fn large_batch_that_commits_late_is_not_passed_over_by_busy_workers() {
+    let bench = Bench::new(QueueOptions::new()).await;
+    let late = "BEGIN; SELECT count(vtq.send('q', '1')) FROM generate_series(1, 3000)";
+    bench.client.batch_execute(late).await.unwrap();
+    let workers = [(); 3].map(|()| bench.start(handler_fn(|_, _| async {}), |b| b.slowest_poll(NEVER)));
+    let other = bench.db.client().await;
+    let flow = tokio::spawn(async move {
+        for _ in 0..100 {
+            other.batch_execute("SELECT vtq.send('q', '2')").await.unwrap();
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    });
+    tokio::time::sleep(Duration::from_millis(300)).await;
+
+    bench.client.batch_execute("COMMIT").await.unwrap();
+    flow.await.unwrap();
+
+    archived(&bench, 3100).await;
+    let mut done = 0;
+    for worker in workers {
+        done += worker.stop().await.done;
+    }
+    assert_eq!(done, 3100);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn killed_listener_comes_back() {
     let bench = Bench::new(QueueOptions::new()).await;
